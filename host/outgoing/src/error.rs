@@ -57,11 +57,11 @@ pub enum SendError {
     /// All connections of the plugin are in use, and none became free within the timeout for
     /// connecting. `connection-limit-reached`.
     #[error("This tool has reached its limit of open connections, and none became free in time.")]
-    NoConnection,
+    PluginConnectionLimit,
     /// All plugins together have the maximum number of open connections, and none became free
     /// within the timeout for connecting. `connection-limit-reached`.
     #[error("The server has reached its limit of open connections, and none became free in time.")]
-    NoSocket,
+    ServerConnectionLimit,
     /// No connection was established within the timeout. `connection-timeout`.
     #[error("The host did not accept a connection in time.")]
     ConnectTimeout,
@@ -150,7 +150,7 @@ impl SendError {
             Self::NoAddress => "destination-not-found",
             Self::Resolve(_) => "DNS-error",
             Self::ResolveTimeout => "DNS-timeout",
-            Self::NoConnection | Self::NoSocket => "connection-limit-reached",
+            Self::PluginConnectionLimit | Self::ServerConnectionLimit => "connection-limit-reached",
             Self::ConnectTimeout => "connection-timeout",
             Self::ConnectionRefused(_) => "connection-refused",
             Self::Unreachable(_) | Self::Proxy(_) => "destination-unavailable",
@@ -194,7 +194,7 @@ impl SendError {
             | Self::Reset(details)
             | Self::Protocol(details)
             | Self::Incomplete(details) => Some(details.clone()),
-            Self::NoSocket => Some(
+            Self::ServerConnectionLimit => Some(
                 "the HTTP connections of all plugins share a sixteenth of the server's limit of open files; to allow \
                  more, raise the limit of open files (`ulimit -n`)"
                     .to_owned(),
@@ -208,7 +208,7 @@ impl SendError {
             | Self::LimitExceeded(_)
             | Self::NoAddress
             | Self::ResolveTimeout
-            | Self::NoConnection
+            | Self::PluginConnectionLimit
             | Self::ConnectTimeout
             | Self::TlsAlert { .. }
             | Self::FirstByteTimeout

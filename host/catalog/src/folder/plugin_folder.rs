@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolbay_model::text::clean;
 use toolbay_settings::similar_name::{fold_name, similar_toml_stems};
 
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 use crate::folder::file_stamp::FileStamp;
 use crate::folder::load_error::LoadError;
 use crate::folder::plain_tree::{self, PlainTree, TreeKind};
@@ -139,7 +139,7 @@ fn check_search_permission(folder: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// The folder itself cannot be read.
-pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Option<FolderListing>> {
+pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<FolderListing>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.

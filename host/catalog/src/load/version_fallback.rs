@@ -25,7 +25,7 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
     if let Some(grant) = grant {
         return fall_back_under_grant(update, *grant, error).await;
     }
-    if !update.before.are_rules_new {
+    if !update.before.have_rules_changed {
         return LoadResult::Failed(error, FallbackVersion::Unchanged);
     }
     if update.previous.terms.source_grant.is_partial {
@@ -43,7 +43,7 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         reapply_grant(&environment, id, granted, &previous)
     });
     match applied.await {
-        Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+        Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Regranted(loaded)),
         Ok(Err(_)) | Err(_) => LoadResult::Failed(error, FallbackVersion::NoVersion),
     }
 }
@@ -74,7 +74,7 @@ async fn fall_back_under_grant(
         None => update.narrow(grant).await,
     };
     match applied {
-        Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+        Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Regranted(loaded)),
         Ok(None) => LoadResult::Failed(error, FallbackVersion::Unchanged),
         Err(LoadError::Refused(why)) => {
             // The grant would be refused without the new component, too. Both files are

@@ -5,7 +5,7 @@ use std::any::Any;
 use toolbay_model::{CallFailure, CallResult};
 
 use crate::host::interface::QueuePlace;
-use crate::plugin_request::elicitation::InterviewEnd;
+use crate::plugin_request::elicitation::NoAnswers;
 
 /// The outcome of one entry or of a whole call.
 #[expect(
@@ -60,11 +60,11 @@ impl CallOutcome {
     }
 }
 
-impl From<InterviewEnd> for CallOutcome {
-    fn from(end: InterviewEnd) -> Self {
+impl From<NoAnswers> for CallOutcome {
+    fn from(end: NoAnswers) -> Self {
         match end {
-            InterviewEnd::Cancelled => Self::Cancelled,
-            InterviewEnd::Failed(failure) => Self::failed(failure),
+            NoAnswers::Cancelled => Self::Cancelled,
+            NoAnswers::Failed(failure) => Self::failed(failure),
         }
     }
 }

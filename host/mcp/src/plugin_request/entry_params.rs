@@ -21,7 +21,7 @@ pub(crate) struct EntryParams {
     pub(crate) unreadable: Option<Box<SchemaViolation>>,
     /// The arguments as JSON text, if they were sent as a string instead of an object. `request`
     /// has no arguments until this text is parsed.
-    pub(crate) packed: Option<String>,
+    pub(crate) arguments_text: Option<String>,
     /// Errors in the form of the arguments that were corrected.
     pub(crate) corrected: Vec<SchemaViolation>,
 }
@@ -34,7 +34,7 @@ impl EntryParams {
             meta,
             task: None,
             unreadable: None,
-            packed: None,
+            arguments_text: None,
             corrected: Vec::new(),
         }
     }

@@ -59,7 +59,7 @@ impl ParamsMemory {
         let Self::Reserved(mut held) = self else {
             return Ok(self);
         };
-        let Some(text) = parsed.packed.take() else {
+        let Some(text) = parsed.arguments_text.take() else {
             return Ok(Self::Reserved(held));
         };
         let bytes = json_memory::decoded_size(&text);

@@ -10,15 +10,17 @@ mod access_settings;
 mod address;
 mod app_state;
 mod auth;
+mod auth_denial;
+mod body_workers;
 mod connection_places;
 mod connection_scheduler;
+mod connection_socket;
 mod connection_stream;
+mod credential_validity;
 mod decimal;
-mod decode_threads;
 mod endpoint;
 mod event;
 mod event_log;
-mod excess_connections;
 mod header_arguments;
 mod headers;
 mod issuer_keys;
@@ -29,22 +31,20 @@ mod metrics_endpoint;
 mod oauth;
 mod options;
 mod origin_check;
+mod overflow_connections;
 mod peer;
 mod post_response;
-mod reauthorization;
 mod rejection_log;
 mod response_body;
 mod response_stream;
 mod response_streams;
-mod session_messages;
 mod session_request;
 mod sessions;
 mod sockets;
 mod sse;
 mod sse_streams;
+mod standalone_messages;
 mod stateless_request;
-mod unauthorized;
-mod write_timeout;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,16 +67,16 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 
-pub use self::access_settings::AuthPolicy;
-pub use self::address::{ListenAddress, NoAddress};
+pub use self::access_settings::SharedAccess;
+pub use self::address::{InvalidAddress, ListenAddress};
 use self::app_state::HttpState;
 use self::auth::AuthGate;
 pub use self::auth::token_caller_name;
+use self::body_workers::BodyWorkers;
 use self::connection_places::ConnectionPlaces;
-use self::decode_threads::BodyWorkers;
 use self::headers::ErrorId;
 use self::metrics_cache::MetricsCache;
-pub use self::options::{AuthSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
+pub use self::options::{AccessSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
 use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
@@ -103,7 +103,7 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 pub const METRICS_PATH: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
-/// `server.grace_period`. The settings in `doors` replace the corresponding options.
+/// `server.grace_period`. The settings in `access` replace the corresponding options.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ pub async fn serve(
     server: Arc<McpServer>,
     options: HttpOptions,
     listener: impl Into<SocketListener>,
-    doors: &AuthPolicy,
+    access: &SharedAccess,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let listener = listener.into();
@@ -130,10 +130,10 @@ pub async fn serve(
         )),
         sessions: SessionTable::new(&options),
         intake: server.options().request_quota(true),
-        lane: BodyWorkers::new(),
+        body_workers: BodyWorkers::new(),
         requests: SharedQuota::new(usize::MAX, options.requests_per_caller),
         connections: SharedQuota::new(options.connections, options.connections_per_address),
-        scrapes: MetricsCache::default(),
+        metrics_cache: MetricsCache::default(),
         streams: SseStreams::default(),
         rejections: new_rejection_log(),
         life: life.clone(),
@@ -153,10 +153,12 @@ pub async fn serve(
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
         if let Some(oauth) = reading.gate.oauth() {
-            oauth.read_keys(reading.life.ended.clone()).await;
+            oauth
+                .reload_keys_periodically(reading.life.ended.clone())
+                .await;
         }
     });
-    doors.register(&app);
+    access.register(&app);
     let scheme = if app.options.tls.is_some() {
         "https"
     } else {
@@ -173,7 +175,7 @@ pub async fn serve(
             );
         }
     }
-    let _following = app
+    let _tls_reload = app
         .options
         .tls
         .clone()

@@ -64,7 +64,7 @@ pub struct FinishedCall<T> {
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
     /// The first denial that the guest received, or `None` if no operation was denied.
-    pub hindered: Option<HostDenial>,
+    pub first_denial: Option<HostDenial>,
 }
 
 impl Sandbox {
@@ -76,12 +76,12 @@ impl Sandbox {
     pub async fn call(
         &self,
         prepared: &PreparedComponent,
-        entry: CallContext<'_>,
-        asked: PluginRequest<'_>,
+        context: CallContext<'_>,
+        request: PluginRequest<'_>,
     ) -> FinishedCall<UncheckedReply> {
-        let deadline = entry.deadline.into();
-        let timeout = entry.environment.limits.timeout;
-        let opening = self.open_resources(prepared, &entry, asked);
+        let deadline = context.deadline.into();
+        let timeout = context.environment.limits.timeout;
+        let opening = self.open_resources(prepared, &context, request);
         let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let opened = timeout_at(deadline, opening).await.unwrap_or_else(late);
         let OpenedResources {
@@ -93,8 +93,8 @@ impl Sandbox {
             Ok(opened) => opened,
             Err(error) => return FinishedCall::without_guest(Err(error)),
         };
-        let finished = match self.enter(prepared, &entry, descriptors, resources) {
-            Ok(entered) => entered.run(prepared, &entry, asked).await,
+        let finished = match self.enter(prepared, &context, descriptors, resources) {
+            Ok(entered) => entered.run(prepared, &context, request).await,
             Err(error) => FinishedCall::without_guest(Err(error)),
         };
         if let Some(scratch) = scratch {
@@ -161,12 +161,12 @@ impl Sandbox {
         prepared: &PreparedComponent,
         entry: &CallContext<'a>,
         files: CallDescriptors,
-        given: CallResources,
+        resources: CallResources,
     ) -> Result<EnteredStore<'a>, CallError> {
         let limits = &entry.environment.limits;
         let meter = CpuMeter::default();
         let fuel = limits.fuel;
-        let state = StoreState::new(entry, given, files, meter.clone());
+        let state = StoreState::new(entry, resources, files, meter.clone());
         let stacks = prepared
             .extra_stacks()
             .saturating_mul(engine::stack_size(self.inner.engines.stack()));
@@ -299,7 +299,7 @@ impl EnteredStore<'_> {
             stdout,
             stderr,
             log_dropped: state.imports.log_dropped(),
-            hindered: self.first_denial(),
+            first_denial: self.first_denial(),
         }
     }
 
@@ -345,7 +345,7 @@ impl<T> FinishedCall<T> {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         } = self;
         FinishedCall {
             result: result.and_then(next),
@@ -356,7 +356,7 @@ impl<T> FinishedCall<T> {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         }
     }
 
@@ -371,7 +371,7 @@ impl<T> FinishedCall<T> {
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,
-            hindered: None,
+            first_denial: None,
         }
     }
 }

@@ -123,15 +123,18 @@ fn assemble(
         docs,
         remarks,
         about,
-        speaks,
-        tasked,
+        speaks: speaks_mcp,
+        tasked: async_instances,
     } = notes;
     CompiledFile {
         prepared,
         docs,
         remarks,
         about,
-        speaks,
-        scratch: UncachedCode { code, tasked },
+        speaks: speaks_mcp,
+        scratch: UncachedCode {
+            code,
+            tasked: async_instances,
+        },
     }
 }

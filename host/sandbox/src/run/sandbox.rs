@@ -143,7 +143,7 @@ impl Sandbox {
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
         let runtime = start_guest_runtime().context("failed to start the guests' runtime")?;
-        let entrance = CallDispatcher::start(runtime.handle())
+        let dispatcher = CallDispatcher::start(runtime.handle())
             .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
         let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
@@ -172,7 +172,7 @@ impl Sandbox {
             state,
             connector: OnceLock::new(),
             lookups: Arc::new(LookupLimiter::new(Arc::new(SystemResolver))),
-            dispatcher: entrance,
+            dispatcher,
             runtime: Some(runtime),
         };
         Ok(Self {
@@ -188,7 +188,7 @@ impl Sandbox {
             notes:
                 cache::ComponentNotes {
                     facts,
-                    room,
+                    room: pool_fingerprint,
                     description,
                     about,
                     tasked,
@@ -202,10 +202,10 @@ impl Sandbox {
         let unopened = UnopenedCode {
             digest,
             code,
-            manner: description.manner.clone(),
+            mcp_endpoint: description.manner.clone(),
             tasked,
         };
-        let code = if room == engines.pool_fingerprint() {
+        let code = if pool_fingerprint == engines.pool_fingerprint() {
             CachedCode::Unopened(unopened)
         } else {
             // The entry was stored with a different pool size.
@@ -251,7 +251,7 @@ impl Sandbox {
 
     /// Opens and links stored code; returns `None` if it must be recompiled.
     fn open_stored_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
-        self.open_and_link(&stored.code, stored.tasked, stored.manner.clone())
+        self.open_and_link(&stored.code, stored.tasked, stored.mcp_endpoint.clone())
     }
 
     fn open_and_link(
@@ -302,7 +302,7 @@ impl Sandbox {
                 Some(prepared) => OpenedCode::Open(Box::new(prepared)),
                 None => OpenedCode::Lost(LostCode {
                     digest: unopened.digest,
-                    manner: unopened.manner,
+                    manner: unopened.mcp_endpoint,
                     known: known.map(Box::new),
                 }),
             }

@@ -31,7 +31,7 @@ pub(crate) fn with_corrections(
     corrected: &[SchemaViolation],
     converted: Vec<ValueConversion>,
 ) -> Vec<ValueConversion> {
-    let of = |violation: &SchemaViolation| {
+    let to_conversion = |violation: &SchemaViolation| {
         // The arguments as a whole were a string, and the arguments of a prompt become strings.
         let kind = if violation.pointer.is_empty() {
             ConversionKind::Json
@@ -43,16 +43,21 @@ pub(crate) fn with_corrections(
             kind,
         }
     };
-    corrected.iter().map(of).chain(converted).collect()
+    corrected
+        .iter()
+        .map(to_conversion)
+        .chain(converted)
+        .collect()
 }
 
 /// Adds the conversions to the `_meta` of a result.
 pub(crate) fn add_to_meta(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
     if !converted.is_empty() {
-        let of = |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
+        let to_json =
+            |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
         meta.insert(
             CONVERTED_META_KEY.to_owned(),
-            converted.iter().map(of).collect(),
+            converted.iter().map(to_json).collect(),
         );
     }
 }

@@ -79,7 +79,7 @@ pub(crate) async fn check(
         activity,
         is_crash,
         &target.plugin().id,
-        &admitted.client.permits.name,
+        &admitted.client.admission.name,
     );
     let result = result.map_err(|error| target.with_tool_of_limit(error));
     span.in_scope(|| report.record_outcome(target, &result, &run));

@@ -53,7 +53,7 @@ pub(crate) async fn execute(
     });
     let context = CallContext {
         environment: target.environment(),
-        caller: admitted.client.permits.identity.as_ref(),
+        caller: admitted.client.admission.identity.as_ref(),
         trace: trace.as_ref(),
         observer: Arc::clone(observer),
         answerable: input.answerable,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use toolbay_model::{CallError, Interrupt, Limit};
 
-use crate::call::client_permits::ClientPermits;
+use crate::call::client_permits::ClientAdmission;
 use crate::call::offload::{OffloadPool, OffloadShare, TooLate};
 use crate::limits::call_permit::CallPermit;
 
@@ -18,7 +18,7 @@ pub(crate) const MAX_INLINE_BYTES: usize = 64 << 10;
 #[derive(Clone, Copy)]
 pub(crate) struct CallClient<'a> {
     /// Its admission state.
-    pub(crate) permits: &'a ClientPermits,
+    pub(crate) admission: &'a ClientAdmission,
     /// The threads for slow computations.
     pub(crate) offload: &'a OffloadPool,
     /// Its share of these threads.

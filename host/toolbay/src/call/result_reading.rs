@@ -44,7 +44,7 @@ pub(crate) async fn read_stored_result(
         .as_u64()
         .saturating_mul(ENCODED_SIZE_FACTOR);
     let permit = admission
-        .acquire_for_host(client.permits, ByteSize::b(memory))
+        .acquire_for_host(client.admission, ByteSize::b(memory))
         .await
         .map_err(CallFailure::Rejected)?;
     let permit = Arc::clone(held.insert(Arc::new(permit)));

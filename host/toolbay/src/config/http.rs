@@ -316,8 +316,8 @@ impl Http {
     }
 
     /// Returns the access settings that can change while clients are served.
-    pub(crate) fn access_policy(&self) -> http::AuthSettings {
-        http::AuthSettings {
+    pub(crate) fn access_policy(&self) -> http::AccessSettings {
+        http::AccessSettings {
             allowed_hosts: self.allowed_hosts.clone(),
             allowed_origins: self.allowed_origins.clone(),
             tokens: self.tokens.iter().map(Token::options).collect(),

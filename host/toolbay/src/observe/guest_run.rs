@@ -39,7 +39,7 @@ impl GuestRun {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         } = finished;
         let run = Self {
             usage,

@@ -181,11 +181,11 @@ struct NamedTarget<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta")]
-    meta: Option<VersionedRequest>,
+    meta: Option<VersionMeta>,
 }
 
 #[derive(Deserialize)]
-struct VersionedRequest {
+struct VersionMeta {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Value>,
 }

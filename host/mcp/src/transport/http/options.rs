@@ -70,7 +70,7 @@ pub struct HttpOptions {
 
 /// The options that can change at runtime.
 #[derive(Clone, Debug, Default)]
-pub struct AuthSettings {
+pub struct AccessSettings {
     /// See [`HttpOptions::allowed_hosts`].
     pub allowed_hosts: Vec<String>,
     /// See [`HttpOptions::allowed_origins`].

@@ -61,9 +61,9 @@ impl OriginGuard {
             |why: String, reason: &'static str| Err((StatusCode::FORBIDDEN, why, reason));
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next();
-        let none = hosts.next();
+        let second = hosts.next();
         let Some(host) = host
-            .filter(|_| none.is_none())
+            .filter(|_| second.is_none())
             .and_then(|host| host.to_str().ok())
         else {
             let why = "exactly one Host header is required";

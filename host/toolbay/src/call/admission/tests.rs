@@ -46,7 +46,7 @@ pub(crate) async fn permit() -> CallPermit {
     let client = admission.new_client("a");
     let plugin = plugin(1);
     let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
-    let record = CallerRecord::new(&plugin);
+    let record = CallerState::new(&plugin);
     admission
         .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
         .await
@@ -65,7 +65,7 @@ async fn each_of_the_three_limits_is_enforced() {
         let client = admission.new_client("a");
         let plugin = plugin(concurrency);
         let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
-        let record = CallerRecord::new(&plugin);
+        let record = CallerState::new(&plugin);
         let first = admission
             .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
             .await
@@ -105,7 +105,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     let client = admission.new_client("a");
     let one = plugin(9);
     let activity = PluginActivity::new(&one, admission.permits().new_plugin_places(&one));
-    let record = CallerRecord::new(&one);
+    let record = CallerState::new(&one);
     let admit = |memory| admission.acquire(&client, &activity, &record, TOOL, memory);
     let first = admit(ByteSize::mib(6)).await.unwrap();
     let busy = admit(ByteSize::mib(5)).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     let other = plugin(9);
     let elsewhere = admission.new_client("b");
     let others = PluginActivity::new(&other, admission.permits().new_plugin_places(&other));
-    let theirs = CallerRecord::new(&other);
+    let theirs = CallerState::new(&other);
     admission
         .acquire(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4))
         .await
@@ -184,7 +184,7 @@ fn shared(server: ServerConfig) -> CallAdmission {
 
 async fn place(
     admission: &CallAdmission,
-    client: &ClientPermits,
+    client: &ClientAdmission,
     places: &PluginPlaces,
     tool: &str,
 ) -> CallPermit {
@@ -201,7 +201,7 @@ async fn place(
 
 async fn is_busy(
     admission: &CallAdmission,
-    client: &ClientPermits,
+    client: &ClientAdmission,
     places: &PluginPlaces,
     tool: &str,
 ) -> bool {

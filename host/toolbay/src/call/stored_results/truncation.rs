@@ -74,13 +74,17 @@ pub(crate) fn output_size(output: &ToolOutput) -> usize {
         }
 }
 
-/// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
+/// Truncates a result to at most `max_bytes` bytes. If the tool has an output schema (`has_output_schema`),
 /// structured content has priority.
-pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -> FittedOutput {
-    if output_size(&output) <= most {
+pub(crate) fn truncate_output(
+    output: ToolOutput,
+    max_bytes: usize,
+    has_output_schema: bool,
+) -> FittedOutput {
+    if output_size(&output) <= max_bytes {
         return FittedOutput::Whole(output);
     }
-    let mut room = most.saturating_sub(NOTE_BYTES);
+    let mut room = max_bytes.saturating_sub(NOTE_BYTES);
     let mut shown = ToolOutput::default();
     let mut parts = Vec::new();
     let mut missing = Vec::new();
@@ -100,7 +104,7 @@ pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -
     let mut is_unstructured = false;
     let value = structured.map(|value| {
         let text = value.to_string();
-        if text.len() <= if promised { room } else { room / 2 } {
+        if text.len() <= if has_output_schema { room } else { room / 2 } {
             room -= text.len();
             shown.structured = Some(value);
         } else {
@@ -149,12 +153,12 @@ pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -
         output: shown,
         whole: WholeResult::new(parts),
         missing,
-        most,
+        most: max_bytes,
         is_unstructured,
     })
 }
 
-/// Truncates the text of a failure to `most` bytes, including a note, if it is longer.
+/// Truncates the text of a failure to `max_bytes` bytes, including a note, if it is longer.
 pub(crate) fn truncate_message(text: &mut String, most: usize) {
     if text.len() <= most {
         return;
@@ -301,7 +305,7 @@ fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)>
     ))
 }
 
-/// Returns the position at which to cut a text so that at most `most` bytes remain: after a line,
+/// Returns the position at which to cut a text so that at most `max_bytes` bytes remain: after a line,
 /// otherwise after a word, otherwise after a character.
 fn cut_position(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);

@@ -8,8 +8,8 @@ use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, Metr
 use toolbay_sandbox::CompileCounts;
 
 use super::counters::ServerMetrics;
-use super::gauges::ServerFigures;
-use super::process_metrics::ProcessFigures;
+use super::gauges::ServerGauges;
+use super::process_metrics::ProcessGauges;
 use super::tool_counters::ToolMeter;
 
 /// The labels of a sample. Names are constants; values are this program's words or tool names.
@@ -18,7 +18,7 @@ type SampleLabels<'a, const N: usize> = [(&'static str, &'a str); N];
 /// Returns all families. Names of counters lack the suffix `_total`.
 pub(crate) fn collect_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
 ) -> Vec<MetricFamily> {
     let mut families = FamilyCollector(Vec::new());
     add_tool_families(metrics, &mut families);
@@ -72,7 +72,7 @@ fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
 /// Adds the metrics over all calls.
 fn add_call_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
     let stages = metrics
@@ -85,7 +85,7 @@ fn add_call_families(
     );
     let help = "Peak memory usage of the guests of calls.";
     families.add_histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
-    let ServerFigures {
+    let ServerGauges {
         running,
         suspended,
         waiting,
@@ -144,11 +144,11 @@ fn add_call_families(
 /// Adds the metrics of plugins and the catalog.
 fn add_catalog_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
-    let ServerFigures {
-        reloads,
+    let ServerGauges {
+        published_snapshots: reloads,
         plugins,
         offered,
         compilations,
@@ -209,12 +209,12 @@ fn add_catalog_families(
 }
 
 /// Adds the metrics of the server.
-fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) {
-    let ServerFigures {
+fn add_server_families(figures: &ServerGauges, families: &mut FamilyCollector) {
+    let ServerGauges {
         traffic,
         state,
-        lost,
-        unsent,
+        lost_audit_lines: lost,
+        lost_telemetry: unsent,
         ..
     } = figures;
     let one = |of: fn(TransportTraffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
@@ -260,7 +260,7 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
 /// Adds the metrics of the process, under the names that Prometheus clients share.
 fn add_process_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
     let started = metrics
@@ -271,7 +271,7 @@ fn add_process_families(
     let help = "When the server started, in seconds since 1970.";
     families.add_gauge("process_start_time_seconds", help, [([], started)]);
     let process = figures.process;
-    let one = |of: fn(ProcessFigures) -> u64| process.map(|process| ([], of(process)));
+    let one = |of: fn(ProcessGauges) -> u64| process.map(|process| ([], of(process)));
     let cpu = process.map(|process| ([], process.cpu.as_secs_f64()));
     families.add_counter(
         "process_cpu_seconds",

@@ -104,7 +104,7 @@ impl Drop for ResponseRecorder {
 /// Records that there was no response.
 pub(super) fn record_failure(effects: &SideEffects, number: EffectNumber, why: HttpError) {
     if number.is_recorded() {
-        record_answer(effects, number, &HttpAnswer::Nothing(why));
+        record_answer(effects, number, &HttpAnswer::Failed(why));
     }
 }
 
