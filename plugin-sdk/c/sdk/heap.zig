@@ -1,6 +1,5 @@
 //! The SDK's heap in a plugin, which uses the memory of a call. The C library's `malloc` requests memory from the
-//! system
-//! repeatedly, which takes longer than most calls.
+//! system repeatedly, which takes longer than most calls.
 
 const std = @import("std");
 const builtin = @import("builtin");

@@ -81,8 +81,8 @@ toolbay_string toolbay_format_list(const char *format, va_list arguments);
 
 bool toolbay_is_utf8(toolbay_string text);
 
-/* Returns the text with U+FFFD instead of invalid UTF-8, which the host refuses.
- * */
+/* Returns the text with U+FFFD instead of invalid UTF-8: the host refuses invalid
+ * UTF-8. */
 toolbay_string toolbay_utf8(toolbay_string text);
 
 /* Ends the call because memory is exhausted. The JSON code calls it too. */
