@@ -1,5 +1,4 @@
-"""Tests of the functions, with the bindings that `componentize-py bindings`
-writes."""
+"""Tests of the functions, with the bindings that `componentize-py bindings` writes."""
 
 import unittest
 

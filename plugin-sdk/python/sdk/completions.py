@@ -83,7 +83,6 @@ def completions(value: Any) -> Completions:
 
 
 def beginning_with(value: str, values: Iterable[str]) -> list[str]:
-    """Returns those of `values` that begin with the text that the user has typed, ignoring
-    case."""
+    """Returns those of `values` that begin with the text that the user has typed, ignoring case."""
     typed = value.casefold()
     return [one for one in values if one.casefold().startswith(typed)]

@@ -1,5 +1,4 @@
-"""The module from which `componentize-py` builds the component. Tests cannot import it: they
-have no `wit_world`.
+"""The module from which `componentize-py` builds the component. Tests cannot import it: they have no `wit_world`.
 
 It runs once, while the plugin is built, and the component is a snapshot of the
 memory at the end: then the plugin's offers are known, and every module is loaded.

@@ -1,5 +1,4 @@
-"""Parses a docstring: the description of the function and of each
-parameter."""
+"""Parses a docstring: the description of the function and of each parameter."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ _FIELD = re.compile(r":param\s+(?:\S+\s+)?(?P<name>\w+):\s*(?P<text>.*)$")
 
 
 def parse(text: str | None) -> tuple[str | None, dict[str, str]]:
-    """Returns the description of the function, and that of each parameter
-    that has one."""
+    """Returns the description of the function, and that of each parameter that has one."""
     if not text:
         return None, {}
     rest: list[str] = []

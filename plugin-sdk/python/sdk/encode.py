@@ -10,8 +10,7 @@ from typing import Any
 
 
 def encode(value: Any) -> str:
-    """Returns a value as JSON. Raises `TypeError` or `ValueError` if that is not
-    possible."""
+    """Returns a value as JSON. Raises `TypeError` or `ValueError` if that is not possible."""
     try:
         return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
     except RecursionError:

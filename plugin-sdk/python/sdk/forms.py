@@ -63,8 +63,7 @@ def _is_nullable(schema: Schema) -> bool:
 
 
 def _field(schema: Schema, where: str) -> Schema:
-    """Returns the schema of a field for clients. There is no `null` in a form: a field is filled in or left
-    blank."""
+    """Returns the schema of a field for clients. There is no `null` in a form: a field is filled in or left blank."""
     schema = dict(schema)
     others = [part for part in schema.get("anyOf", []) if part != {"type": "null"}]
     if len(others) == 1:

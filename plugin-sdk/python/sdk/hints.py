@@ -88,8 +88,7 @@ class Reader:
         self._open: set[Any] = set()
 
     def shape(self, hint: Any, where: str) -> Shape:
-        """Returns the shape of `hint`. The message of a `DefinitionError` begins with
-        `where`."""
+        """Returns the shape of `hint`. The message of a `DefinitionError` begins with `where`."""
         if hint is None:
             hint = type(None)
         if hint is Any:
@@ -220,8 +219,7 @@ class Reader:
             yield Member(name, shape, required, ABSENT, described.get(name))
 
     def member(self, name: str, hint: Any, default: Any, absent: Any, description: str | None, where: str) -> Member:
-        """Returns a member that may have a default; `absent` is the value that means that it has
-        none."""
+        """Returns a member that may have a default; `absent` is the value that means that it has none."""
         shape = self.shape(hint, where)
         if default is absent:
             return Member(name, shape, True, ABSENT, description)

@@ -142,8 +142,7 @@ def config(key: str, hint: Any) -> Any: ...
 
 
 def config(key: str, hint: Any = str) -> Any:
-    """Returns the value of a key in `[config]` of the operator's grant; `None` if it is
-    missing.
+    """Returns the value of a key in `[config]` of the operator's grant; `None` if it is missing.
 
     A string is returned unchanged, any other value as JSON text. With a type
     hint, the value is converted: `config("hosts", list[str])`, `config("port", int)`.

@@ -47,8 +47,7 @@ class Kept:
 
 
 def _said(act: Callable[[], T]) -> T:
-    """Returns the result of `act`, or raises its error with a message that is the same
-    in every language."""
+    """Returns the result of `act`, or raises its error with a message that is the same in every language."""
     try:
         return act()
     except Err as error:

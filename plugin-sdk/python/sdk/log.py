@@ -1,5 +1,4 @@
-"""Log lines. They are sent to the host's log, and to the client if it
-requested logs.
+"""Log lines. They are sent to the host's log, and to the client if it requested logs.
 
 Messages of Python's own `logging` are also sent there.
 """

@@ -36,8 +36,7 @@ _LATER = {
 
 
 def preload() -> None:
-    """Imports the modules that the plugin's modules import in functions, and those that Python's
-    library imports there."""
+    """Imports the modules that functions of the plugin import, and those that Python's library imports on demand."""
     seen: set[str] = set()
     while ahead := [name for name in sys.modules if name not in seen]:
         seen.update(ahead)

@@ -96,8 +96,7 @@ class Prompt(Offer):
         _ = self.arguments
 
     def read(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the values with which the function is called. Raises `Mismatch` if one is
-        invalid."""
+        """Returns the values with which the function is called. Raises `Mismatch` if one is invalid."""
         return texts.read_all(self.parameters, given)
 
 

@@ -198,8 +198,7 @@ def resource(
 
 
 def completion(target: Callable[..., Any] | str, argument: str, /) -> Callable[[F], F]:
-    """Makes a function suggest values of an argument while the user types: `@completion(review,
-    "language")`.
+    """Makes a function suggest values of an argument while the user types: `@completion(review, "language")`.
 
     `target` is the function of a prompt or of a resource with variables; or the
     prompt's name, or the URI with the variables. The function takes the text that
@@ -271,8 +270,7 @@ def _unique(each: Sequence[O], key: Callable[[O], str], alike: str, wrong: list[
 
 
 def _target(one: Completion) -> Prompt | Readable:
-    """Returns the offer whose argument a function completes. Raises a `DefinitionError` if there is
-    none."""
+    """Returns the offer whose argument a function completes. Raises a `DefinitionError` if there is none."""
     if isinstance(one.target, str):
         called = f"`{one.target}`"
     else:
@@ -296,8 +294,7 @@ def _target(one: Completion) -> Prompt | Readable:
 
 
 def find(which: str | Callable[..., Any], kind: str = "tool") -> Any:
-    """Returns the tool or the prompt with this name, the resource with this URI, or the offer of this
-    function."""
+    """Returns the tool or the prompt with this name, the resource with this URI, or the offer of this function."""
     each: Sequence[Offer] = getattr(_seen, f"{kind}s")
     for one in each:
         key = one.uri if isinstance(one, Readable) else one.name

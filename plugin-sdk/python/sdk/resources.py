@@ -106,8 +106,7 @@ class Readable(Offer):
         return isinstance(shape, (Record, MappingShape))
 
     def read(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the values with which the function is called. Raises `Mismatch` if one is
-        invalid."""
+        """Returns the values with which the function is called. Raises `Mismatch` if one is invalid."""
         return texts.read_all(self.parameters, given)
 
     def items(self, uri: str, value: Any) -> list[Item]:

@@ -25,8 +25,7 @@ MAY = (
 
 
 def output_schema(hint: Any, where: str) -> Schema | None:
-    """Returns the schema of the structured content that a return hint declares; `None` if it declares
-    none."""
+    """Returns the schema of the structured content that a return hint declares; `None` if it declares none."""
     promised = _promised(hint, Reader(returned=True), where)
     return None if promised is None else root(promised)
 
@@ -63,8 +62,7 @@ def _promised(hint: Any, reader: Reader, where: str) -> Shape | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """A result in the form in which it is passed to the host: structured content and `_meta` are
-    JSON."""
+    """A result in the form in which it is passed to the host: structured content and `_meta` are JSON."""
 
     content: list[Block]
     structured: str | None

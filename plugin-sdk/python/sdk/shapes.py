@@ -137,8 +137,7 @@ class Items(Shape):
 
 @dataclass(frozen=True)
 class Row(Shape):
-    """`tuple[X, Y]`: a list with a fixed number of items, each with its own
-    type."""
+    """`tuple[X, Y]`: a list with a fixed number of items, each with its own type."""
 
     items: tuple[Shape, ...]
 
@@ -292,8 +291,7 @@ class Record(Shape):
 
 
 def root(shape: Shape) -> Schema:
-    """Returns the complete schema of a shape that is an object, with its
-    `$defs`."""
+    """Returns the complete schema of a shape that is an object, with its `$defs`."""
     definitions = Definitions()
     schema = {"type": "object", **shape.schema(definitions)}
     return schema | ({"$defs": definitions.schemas} if definitions.schemas else {})

@@ -18,8 +18,7 @@ _SAID = {"type", "enum", "anyOf", "title", "description", "default"}
 
 
 def check(member: Member, where: str) -> None:
-    """Raises a `DefinitionError` if a client's text cannot be converted to this
-    type."""
+    """Raises a `DefinitionError` if a client's text cannot be converted to this type."""
     schema = member.schema(Definitions())
     types = types_of(schema)
     if not types or not types <= _TYPES:

@@ -1,5 +1,4 @@
-"""URI templates (RFC 6570, level 1, and `{+name}`): matches URIs, and extracts the values of their
-variables."""
+"""URI templates (RFC 6570, level 1, and `{+name}`): matches URIs, and extracts the values of their variables."""
 
 from __future__ import annotations
 

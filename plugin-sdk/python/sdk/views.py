@@ -19,8 +19,7 @@ _NAMES = {"clipboard_write": "clipboardWrite"}
 
 @dataclass(frozen=True)
 class View:
-    """The permissions that a view requests: a page that clients show with the results of a
-    tool.
+    """The permissions that a view requests: a page that clients show with the results of a tool.
 
     It gets those that the operator's grant allows. Without any, it has no
     network. An origin has the form `https://api.example.com`.

@@ -1,5 +1,4 @@
-"""`urllib.request` over the host: `urlopen` works, if the grant allows the request. Exists only in a
-component."""
+"""`urllib.request` over the host: `urlopen` works, if the grant allows the request. Exists only in a component."""
 
 # mypy: disable-error-code="import-not-found"
 

@@ -1,5 +1,4 @@
-"""Converts the types of the SDK to those of the contract, and back. Exists only in a
-component."""
+"""Converts the types of the SDK to those of the contract, and back. Exists only in a component."""
 
 # mypy: disable-error-code="import-not-found"
 
@@ -35,8 +34,7 @@ def text(value: None) -> None: ...
 
 
 def text(value: str | None) -> str | None:
-    """Returns text that can be passed to the host. A lone surrogate, as in a file name that is
-    not UTF-8, cannot."""
+    """Returns text that can be passed to the host. A lone surrogate, as in a file name that is not UTF-8, cannot."""
     return None if value is None else value.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -12,8 +12,7 @@ from toolbay.errors import DefinitionError
 
 
 class TestCase(unittest.TestCase):
-    """A test that begins with a plugin without offers, and removes those of the test at
-    the end."""
+    """A test that begins with a plugin without offers, and removes those of the test at the end."""
 
     maxDiff = None
 
@@ -22,15 +21,13 @@ class TestCase(unittest.TestCase):
         self.addCleanup(setattr, registry, "_seen", before)
 
     def assert_refused(self, function: Callable[..., Any], message: str) -> None:
-        """Asserts that the function cannot be a tool, with an error that contains
-        `message`."""
+        """Asserts that the function cannot be a tool, with an error that contains `message`."""
         with self.assertRaises(DefinitionError) as caught:
             testing.definition(function)
         self.assertIn(message, str(caught.exception))
 
     def assert_wrong(self, *messages: str) -> None:
-        """Asserts that the plugin cannot be built, with errors that contain these
-        messages, one per line."""
+        """Asserts that the plugin cannot be built, with errors that contain these messages, one per line."""
         with self.assertRaises(DefinitionError) as caught:
             registry.offers()
         lines = str(caught.exception).splitlines()

@@ -1,5 +1,4 @@
-"""The meaning of hints: their schemas, and the values that are read with
-them."""
+"""The meaning of hints: their schemas, and the values that are read with them."""
 
 import typing
 import unittest

@@ -1,5 +1,4 @@
-"""Resources: their definitions, their contents, and functions that cannot be
-resources."""
+"""Resources: their definitions, their contents, and functions that cannot be resources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
