@@ -113,7 +113,7 @@ cases! {
         => tool("read_file", r#"{"path": "/data/fifo"}"#) => grant(MOUNT)
         => fails("none", "Operation not permitted (os error 63)");
 
-    an_audience: Call, "returns a text that is meant for the user, eight million times", audience => answers("")
+    an_audience: Call, "returns a text for the user eight million times", audience => answers("")
         => also(|run| assert_eq!(run.result["content"][0]["annotations"]["audience"], serde_json::json!(["user"])));
 }
 
