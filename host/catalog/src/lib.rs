@@ -35,6 +35,7 @@ pub use self::folder::plugin_folder::check_plugin_folder;
 pub use self::folder::watcher::{FolderChanges, FolderWatcher};
 pub use self::load::grant_file::read_grant;
 pub use self::load::load_result::LoadOutcome;
+pub use self::load::mount_check::check_grant_mounts;
 pub use self::load::plugin_loader::PluginLoader;
 pub use self::load::secret_program::names_program;
 pub use self::plain::file_resource::FileResource;

@@ -30,14 +30,9 @@ pub struct PluginLoader {
 impl PluginLoader {
     /// Creates a loader for the plugins in `plugin_folder`.
     pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
-        rules.guarded_paths.insert(
-            0,
-            GuardedPath {
-                label: "the plugin folder",
-                path: folder.clone(),
-                is_secret: false,
-            },
-        );
+        rules
+            .guarded_paths
+            .insert(0, GuardedPath::plugin_folder(&folder));
         let environment = LoadEnvironment {
             sandbox,
             rules: Arc::new(LiveRules {
