@@ -283,18 +283,18 @@ impl fmt::Display for ClampedLimit {
 fn clamp<T: Copy + Ord + Into<LimitValue>>(
     clamps: &mut Vec<ClampedLimit>,
     key: &'static str,
-    asked: Option<T>,
+    requested: Option<T>,
     default: T,
     ceiling: T,
 ) -> T {
-    if let Some(asked) = asked.filter(|asked| *asked > ceiling) {
+    if let Some(requested) = requested.filter(|requested| *requested > ceiling) {
         clamps.push(ClampedLimit {
             key,
-            requested: asked.into(),
+            requested: requested.into(),
             ceiling: ceiling.into(),
         });
     }
-    asked.unwrap_or(default).min(ceiling)
+    requested.unwrap_or(default).min(ceiling)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub struct TcpRequest<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedConnection {
     /// The normalised host. A name is absolute. The addresses of a name must still pass
-    /// [`choose`](crate::filter_addresses), and so must an IP literal.
+    /// [`filter_addresses`](crate::filter_addresses), and so must an IP literal.
     pub host: NormalizedHost,
     /// The port, 1 to 65535.
     pub port: u16,

@@ -33,7 +33,7 @@ pub struct AllowedRequest {
     /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and
     /// send the same host in the `Host` field. A name of two or more labels is absolute: the
     /// resolver must not append a search domain of the machine. The addresses of a name must still
-    /// pass [`choose`](crate::filter_addresses), and so must an IP literal.
+    /// pass [`filter_addresses`](crate::filter_addresses), and so must an IP literal.
     pub origin: UrlOrigin,
     /// The index of the rule that allows the request.
     pub rule: usize,

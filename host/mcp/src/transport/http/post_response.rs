@@ -163,7 +163,7 @@ pub(super) fn respond_single(
                 .div_ceil(1000)
                 .to_string()
                 .parse()
-                .unwrap_or(JSON_CONTENT_TYPE),
+                .unwrap_or(RETRY_AFTER_SECONDS),
         );
     }
     response

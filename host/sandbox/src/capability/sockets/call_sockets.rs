@@ -149,7 +149,7 @@ impl CallSockets {
         Arc::clone(&self.gate.tcp_usage)
     }
 
-    /// Reserves the resources of a new socket. `attach` acquires a descriptor.
+    /// Reserves the resources of a new socket. `opened` is its descriptor.
     pub(crate) fn reserve(
         &self,
         opened: impl FnOnce() -> Option<OpenDescriptor>,
