@@ -9,10 +9,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 use toolbay_socket::{can_find_users, connection_user};
 
 use super::address::ListenAddress;
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 /// The part of the share of an address that is used without a lookup of accounts: one of this many.
 /// A lookup takes microseconds on the protocol's thread. A client that reuses its connections, or
