@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytesize::ByteSize;
 
-/// A number of bytes that several holders share, without waiting. Clones share it.
+/// A number of bytes that several holders share, without locks and without waiting. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ByteBudget(Arc<BudgetState>);
 
