@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts the program that npm installed for this machine, and is nothing but its stand-in: the same input and output, the
-// same signals, the same exit code. Nothing is downloaded.
+// Starts the program that npm installed for this machine, with the same input and output, the same signals, and the
+// same exit code. Nothing is downloaded.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -31,7 +31,7 @@ function program() {
 
 const child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
 
-// At a terminal, Ctrl-C reaches the program without us, and a second one would end its calls at once.
+// At a terminal, the program receives Ctrl-C directly. A second signal would end its calls immediately.
 const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"]) {
   process.on(signal, () => {

@@ -1,4 +1,4 @@
-"""Says that the wheel has a program in it, and for which machine."""
+"""Marks the wheel as one with a program, and for which machine it is."""
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 

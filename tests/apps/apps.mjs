@@ -1,10 +1,10 @@
 // Views of plugins (MCP Apps) in a browser: the official client reads them from the real server, the official bridge
-// speaks with them, and a headless Chromium shows them.
+// communicates with them, and a headless Chromium shows them.
 //
 //     node apps.mjs MODE SERVER PLUGINS LIBRARY
 //
 // MODE is `legacy` or `auto`; SERVER the binary; PLUGINS a folder with the sample plugins; LIBRARY a plugin whose view
-// tries to reach others.
+// tries to reach other servers.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,22 +20,22 @@ import { launch } from './browser.mjs';
 import { check, counted } from './checks.mjs';
 import { counting, host, policy, sandbox } from './sites.mjs';
 
-/** What a client with MCP Apps declares. */
+/** The capabilities of a client with MCP Apps. */
 const APPS = { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } };
 
-/** What a view can load from an origin of `resourceDomains`. */
+/** The resources that a view can load from an origin of `resourceDomains`. */
 const LOADED = ['image', 'style', 'script', 'module', 'font', 'preload'];
-/** What a view can reach at an origin of `connectDomains`. */
+/** The requests that a view can send to an origin of `connectDomains`. */
 const CONNECTED = ['fetch', 'post', 'beacon', 'events', 'socket'];
 
-/** Milliseconds that everything may take. */
+/** The timeout of the whole test, in milliseconds. */
 const PATIENCE = 180_000;
 
 const [mode, server, plugins, library] = process.argv.slice(2);
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** A server with plugins and grants, and the official client of it. */
+/** A server with plugins and grants, and the official client connected to it. */
 async function serving(files) {
   const folder = mkdtempSync(join(tmpdir(), 'toolbay-apps-'));
   for (const [name, content] of Object.entries(files)) {
@@ -76,7 +76,7 @@ async function serving(files) {
   };
 }
 
-/** A view as a client gets it: the contents' `_meta`, and the page. */
+/** Returns a view as a client receives it: the contents' `_meta`, and the page. */
 async function read(client, uri) {
   const { contents: [view] } = await client.readResource({ uri });
   return view;
@@ -86,7 +86,7 @@ async function read(client, uri) {
 class Shown {
   #page;
   #sandbox;
-  /** What views asked the server for. */
+  /** The requests of views to the server. */
   calls = [];
   client;
 
@@ -104,7 +104,7 @@ class Shown {
     return shown;
   }
 
-  /** Shows a view that was read; says what the view calls itself. */
+  /** Shows a view that was read. Returns the name that the view reports. */
   show(view, call) {
     const { csp, permissions } = view._meta?.ui ?? {};
     return this.#page.evaluate((given) => window.show(given), {
@@ -112,22 +112,22 @@ class Shown {
     });
   }
 
-  /** The frame of the sandbox. */
+  /** Returns the frame of the sandbox. */
   get proxy() {
     return this.#page.frames().find((frame) => frame.url().startsWith(this.#sandbox));
   }
 
-  /** The frame of the view. */
+  /** Returns the frame of the view. */
   get view() {
     return this.proxy.childFrames()[0];
   }
 
-  /** Sends a request as the host's page, after everything that a view has sent. */
+  /** Sends a request as the host's page, after all requests of a view. */
   async last(origin) {
     await this.#page.evaluate((url) => fetch(url), `${origin}/last`);
   }
 
-  /** What the probe says that it reached. */
+  /** Returns the targets that the probe reports as reached. */
   async probed() {
     const said = this.view.locator('#said', { hasText: '{' });
     return JSON.parse(await said.textContent());
@@ -195,7 +195,7 @@ async function prefixed(shown) {
   await end();
 }
 
-/** Shows the probe, and says what it reached, as it says and as the server counts. */
+/** Shows the probe, and returns the targets that it reached, by its report and by the server's count. */
 async function probe(shown, grant, uri, kinds) {
   const counted = await counting();
   const files = { 'library.wasm': readFileSync(library) };
@@ -218,7 +218,7 @@ async function probe(shown, grant, uri, kinds) {
   };
 }
 
-/** What a probe reached, by the server. */
+/** Returns the targets that a probe reached, by the server's count. */
 const reached = ({ counted: { seen } }) => [...seen].filter((name) => name !== 'last').sort();
 
 async function nothingGranted(shown) {
@@ -269,7 +269,7 @@ async function someGranted(shown) {
   }
 }
 
-/** What a view says of itself in the list is limited as well, and what it does not say in its contents is as it is there. */
+/** The metadata of a view in the list is also limited, and applies if its contents have none. */
 async function listed() {
   const grant = '[permissions.ui]\nconnect = ["https://api.example.com"]\nresources = ["https://cdn.example.org"]\n' +
     'permissions = ["camera"]\n';

@@ -1,4 +1,4 @@
-// A headless Chromium, which comes as a package and needs nothing of the system but the C library.
+// A headless Chromium from a package, which needs only the C library of the system.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, createReadStream, createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { chromium } from 'playwright-core';
 const packed = fileURLToPath(new URL('node_modules/@sparticuz/chromium/bin', import.meta.url));
 const folder = fileURLToPath(new URL('chromium', import.meta.url));
 
-/** Unpacks a file, unless it is there. */
+/** Unpacks a file, unless it exists. */
 async function unpacked(name, to) {
   const path = join(folder, to);
   if (!existsSync(path)) {
@@ -31,7 +31,7 @@ export async function launch() {
   execFileSync('tar', ['--extract', '--file', libraries, '--directory', folder]);
   return chromium.launch({
     executablePath,
-    // Containers have no user namespaces. What is shown here is our own.
+    // Containers have no user namespaces. The pages here are trusted.
     args: ['--no-sandbox'],
     env: { ...process.env, LD_LIBRARY_PATH: join(folder, 'lib') },
   });

@@ -1,9 +1,9 @@
-// The page of a client with MCP Apps: it shows a view, and speaks with it by the official bridge, which checks every
-// message. What the bridge asks of the server goes through the functions that the test gives the page.
+// The page of a client with MCP Apps: it shows a view, and communicates with it over the official bridge, which
+// checks every message. The bridge sends requests to the server with functions that the test exposes to the page.
 
 import { AppBridge, PostMessageTransport } from '@modelcontextprotocol/ext-apps/app-bridge';
 
-/** Shows a view with the call of a tool. Returns when the view has begun. */
+/** Shows a view with the call of a tool. Returns when the view is initialized. */
 window.show = async ({ sandbox, html, csp, permissions, tool, input, result, theme }) => {
   document.querySelector('iframe')?.remove();
   const frame = document.createElement('iframe');

@@ -1,4 +1,4 @@
-// The sites of the test: the host's page, the sandbox at another origin, and a server that counts who reaches it.
+// The sites of the test: the host's page, the sandbox at another origin, and a server that counts its requests.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 
 const file = (name) => readFileSync(new URL(name, import.meta.url));
 
-/** Listens on a free port; says where. */
+/** Listens on a free port. Returns the address. */
 async function listen(server) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { origin: `http://127.0.0.1:${server.address().port}`, port: server.address().port, server };
@@ -23,8 +23,8 @@ function site(pages) {
 }
 
 /**
- * The policy of a view, of what the server says (MCP Apps, "Sandbox proxy"). It trusts the server: what the server lets
- * through is what a view gets.
+ * Returns the policy of a view, from the server's metadata (MCP Apps, "Sandbox proxy"). It trusts the server: a view
+ * gets all permissions that the server passes on.
  */
 export function policy({ connectDomains, resourceDomains = [], frameDomains, baseUriDomains }) {
   const sources = (first, more) => [...first, ...more].join(' ');
@@ -55,7 +55,7 @@ export const sandbox = () => site({
   }),
 });
 
-/** A server that counts connections, and notes what is asked for. */
+/** A server that counts connections, and records requests. */
 export async function counting() {
   const seen = new Set();
   const waiting = [];
@@ -94,7 +94,7 @@ export async function counting() {
     ...listening,
     seen,
     connections: () => connections,
-    /** Waits until something is asked for. */
+    /** Waits for a request. */
     asked: (name) => new Promise((resolve) => {
       const check = () => seen.has(name) && resolve();
       waiting.push(check);

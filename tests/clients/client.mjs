@@ -3,7 +3,7 @@
 //     node client.mjs MODE TRANSPORT SERVER PLUGINS NEWCOMER
 //
 // MODE is `legacy` or `auto`; TRANSPORT `stdio` or `http`; SERVER the binary; PLUGINS a folder with the sample
-// plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
+// plugins; NEWCOMER a further plugin, with the tool `shout`, which the test adds later.
 
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,22 +21,22 @@ import { CAPABILITIES, Person, surface } from './surface.mjs';
 const SAMPLES = ['calculator', 'chart', 'qr', 'text', 'time'];
 const CALLS = JSON.parse(readFileSync(new URL('calls.json', import.meta.url)));
 
-// Milliseconds from a change in the folder until the client has been told, on a machine that is busy. How fast it is on
-// one that is not is printed, and `cargo xtask demo` shows it.
+// The maximum time in milliseconds from a change in the folder to the notification of the client, on a busy machine.
+// The time on an idle machine is printed, and `cargo xtask demo` shows it.
 const AT_ONCE = 5000;
 
-// How often a change that took longer is made anew.
+// The maximum number of attempts for a change that took longer.
 const ATTEMPTS = 3;
 
-// The revision from which a client asks for news with `subscriptions/listen`.
+// The first revision in which a client requests notifications with `subscriptions/listen`.
 const STREAMS_SINCE = '2026-07-28';
 
-// Milliseconds that the whole conversation may take.
+// The timeout of the whole conversation, in milliseconds.
 const PATIENCE = 180_000;
 
 const [mode, transport, server, plugins, newcomer] = process.argv.slice(2);
 
-/** When the server said that its tools changed. */
+/** The times of the server's notifications that its tools changed. */
 class News {
   #arrived = [];
   #waiting = null;
@@ -46,7 +46,7 @@ class News {
     this.#waiting?.();
   }
 
-  /** Waits for the next, and says when it came. */
+  /** Waits for the next notification, and returns its time. */
   async wait() {
     if (this.#arrived.length === 0) await new Promise((resolve) => (this.#waiting = resolve));
     return this.#arrived.shift();
@@ -57,7 +57,9 @@ async function names(client) {
   return (await client.listTools()).tools.map((tool) => tool.name);
 }
 
-/** Makes a change; says how many milliseconds after its end the client was told that the list of tools fits. */
+/**
+ * Makes a change. Returns the milliseconds from its end to the notification after which the list of tools is correct.
+ */
 async function toldAfter(client, news, change, fits) {
   const begun = performance.now();
   change();
@@ -68,14 +70,14 @@ async function toldAfter(client, news, change, fits) {
   }
 }
 
-/** Whether `whole` has everything that `part` has. */
+/** Returns whether `whole` contains all members of `part`. */
 function contains(whole, part) {
   if (part === null || typeof part !== 'object' || Array.isArray(part)) return isDeepStrictEqual(whole, part);
   if (whole === null || typeof whole !== 'object') return false;
   return Object.keys(part).every((key) => contains(whole[key], part[key]));
 }
 
-/** What is wrong with a result; nothing if it is as expected. */
+/** Returns the difference between a result and the expected one; nothing if there is none. */
 function judge(call, result) {
   if (result.isError) return `isError: ${JSON.stringify(result.content)}`;
   if (call.structured && !contains(result.structuredContent, call.structured)) {
@@ -94,7 +96,7 @@ function judge(call, result) {
   }
 }
 
-/** The code of the error that a call ends with. */
+/** Returns the code of the error with which a call ends. */
 async function errorCode(call) {
   try {
     return `a result: ${JSON.stringify(await call)}`;
@@ -144,13 +146,13 @@ async function converse(client, news, folder) {
   check('a removed tool is unknown', code === -32602, String(code));
 }
 
-/** Calls a tool of the conformance suite that reports progress, and gives up a call that never ends. */
+/** Calls a tool of the conformance suite that reports progress, and cancels a call that never ends. */
 async function callAndCancel(client) {
   const steps = [];
   const onprogress = ({ progress }) => steps.push(progress);
   await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { onprogress });
   check('progress comes as it is made', isDeepStrictEqual(steps, [0, 50, 100]), steps);
-  // It computes for ever, and no other call of its plugin gets its turn meanwhile.
+  // It computes forever, and blocks all other calls of its plugin.
   const giveUp = new AbortController();
   const begun = { signal: giveUp.signal, onprogress: () => giveUp.abort('changed my mind') };
   const ended = await client.callTool({ name: 'loop_forever', arguments: {} }, begun).then(() => 'an answer', () => 'given up');
@@ -160,8 +162,8 @@ async function callAndCancel(client) {
 }
 
 /**
- * How soon the client is told of each kind of change, at best: other work on the machine is not what is measured.
- * The plugin is there in the end.
+ * Measures the minimum time until the client is notified of each kind of change: delays by other work on the machine
+ * are not counted. The plugin is loaded at the end.
  */
 async function timeChanges(client, news, target) {
   const there = (names) => names.includes('shout');
@@ -169,7 +171,7 @@ async function timeChanges(client, news, target) {
   const remove = () => rmSync(target);
   const best = {};
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    // A custom section makes it another file, which must be compiled.
+    // With a custom section, it is a different file, which must be compiled.
     const section = Buffer.from([0, 2, 1, 'a'.charCodeAt(0) + attempt]);
     const copy = () => writeFileSync(target, Buffer.concat([readFileSync(newcomer), section]));
     if (attempt > 0) await toldAfter(client, news, remove, gone);
@@ -184,7 +186,7 @@ async function timeChanges(client, news, target) {
   return best;
 }
 
-/** Subscribes to a resource, as the revision has it; see `surface`. */
+/** Subscribes to a resource, in the form of the revision; see `surface`. */
 async function subscribe(client, uri) {
   const updates = new Promise((resolve) => {
     client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri));
@@ -215,7 +217,7 @@ try {
   mkdirSync(folder);
   for (const sample of SAMPLES) copyFileSync(join(plugins, `${sample}.wasm`), join(folder, `${sample}.wasm`));
   const args = ['serve', '--plugins', folder, '--log', 'warn'];
-  // Nothing that was compiled before this run is to be had.
+  // The cache has no code from before this run.
   const env = { ...getDefaultEnvironment(), XDG_CACHE_HOME: join(root, 'cache') };
   if (transport === 'http') served = await overHttp(server, folder, env);
   const to = served

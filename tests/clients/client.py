@@ -3,7 +3,7 @@
     client.py MODE TRANSPORT SERVER PLUGINS NEWCOMER
 
 MODE is `legacy` or `auto`; TRANSPORT `stdio`, `http` or `sse`; SERVER the binary; PLUGINS a folder with the sample
-plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
+plugins; NEWCOMER a further plugin, with the tool `shout`, which the test adds later.
 """
 
 import base64
@@ -45,7 +45,7 @@ PATIENCE = 180
 
 
 class Checks:
-    """Counts what was true, and says it."""
+    """Counts and prints the checks."""
 
     passed = 0
     failed = 0
@@ -60,7 +60,7 @@ class Checks:
 
 
 class News:
-    """When the server said that its tools changed, and which resources."""
+    """The times of the server's notifications that its tools changed, and the resources that changed."""
 
     def __init__(self) -> None:
         self.at: float | None = None
@@ -72,7 +72,7 @@ class News:
         self.event.set()
 
     async def wait(self) -> float:
-        """Waits for the next, and says when it came."""
+        """Waits for the next notification, and returns its time."""
         with anyio.fail_after(PATIENCE):
             await self.event.wait()
         self.event = anyio.Event()
@@ -86,7 +86,7 @@ class News:
 
     @asynccontextmanager
     async def subscribe(self, client: Client, uri: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
-        """Subscribes to a resource, as the revision has it; see `surface`."""
+        """Subscribes to a resource, in the form of the revision; see `surface`."""
         if client.protocol_version >= STREAMS_SINCE:
             async with client.listen(resource_subscriptions=[uri]) as events:
 
@@ -110,7 +110,7 @@ async def names(client: Client) -> set[str]:
 
 
 async def told_after(client: Client, news: News, change, fits) -> float:
-    """Makes a change; says how many seconds after its end the client was told that the list of tools fits."""
+    """Makes a change. Returns the seconds from its end to the notification after which the list of tools is correct."""
     begun = time.monotonic()
     change()
     ended = time.monotonic()
@@ -121,14 +121,14 @@ async def told_after(client: Client, news: News, change, fits) -> float:
 
 
 def contains(whole: object, part: object) -> bool:
-    """Whether `whole` has everything that `part` has."""
+    """Returns whether `whole` contains all members of `part`."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and contains(whole[key], part[key]) for key in part)
     return whole == part
 
 
 def judge(call: dict, result) -> str:
-    """What is wrong with a result; nothing if it is as expected."""
+    """Returns the difference between a result and the expected one; nothing if there is none."""
     if result.is_error:
         return f"isError: {result.content}"
     if "structured" in call and not contains(result.structured_content, call["structured"]):
@@ -194,9 +194,9 @@ async def converse(client: Client, news: News, folder: Path, newcomer: Path, mod
 
 
 async def time_changes(client: Client, news: News, newcomer: Path, target: Path) -> dict[str, float]:
-    """How soon the client is told of each kind of change, at best: other work on the machine is not what is measured.
+    """Measures the minimum time until the client is notified of each kind of change.
 
-    The plugin is there in the end.
+    Delays by other work on the machine are not counted. The plugin is loaded at the end.
     """
 
     def there(found: set[str]) -> bool:
@@ -207,7 +207,7 @@ async def time_changes(client: Client, news: News, newcomer: Path, target: Path)
 
     best: dict[str, float] = {}
     for attempt in range(ATTEMPTS):
-        # A custom section makes it another file, which must be compiled.
+        # With a custom section, it is a different file, which must be compiled.
         fresh = newcomer.read_bytes() + bytes([0, 2, 1, ord("a") + attempt])
         if attempt:
             await told_after(client, news, target.unlink, gone)
@@ -223,7 +223,7 @@ async def time_changes(client: Client, news: News, newcomer: Path, target: Path)
 
 
 async def call_and_cancel(client: Client, checks: Checks) -> None:
-    """Calls a tool of the conformance suite that reports progress, and gives up a call that never ends."""
+    """Calls a tool of the conformance suite that reports progress, and cancels a call that never ends."""
     steps: list[float] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -231,7 +231,7 @@ async def call_and_cancel(client: Client, checks: Checks) -> None:
 
     await client.call_tool("test_tool_with_progress", {}, progress_callback=on_progress)
     checks.check("progress comes as it is made", steps == [0, 50, 100], steps)
-    # It computes for ever, and no other call of its plugin gets its turn meanwhile.
+    # It computes forever, and blocks all other calls of its plugin.
     with anyio.CancelScope() as scope:
 
         async def give_up(progress: float, total: float | None, message: str | None) -> None:
@@ -250,7 +250,7 @@ async def run(mode: str, transport: str, server: str, plugins: Path, newcomer: P
         folder.mkdir()
         for sample in SAMPLES:
             shutil.copy(plugins / f"{sample}.wasm", folder)
-        # Nothing that was compiled before this run is to be had.
+        # The cache has no code from before this run.
         cache = {"XDG_CACHE_HOME": str(root / "cache")}
         if transport == "stdio":
             args = ["serve", "--plugins", str(folder), "--log", "warn"]
@@ -299,7 +299,7 @@ def main() -> int:
     try:
         anyio.run(run, mode, transport, server, Path(plugins), Path(newcomer), checks)
     except Exception as error:
-        # Task groups wrap what went wrong in them.
+        # Task groups wrap their exceptions.
         while nested := getattr(error, "exceptions", None):
             error = nested[0]
         checks.check("the conversation goes on to its end", False, f"{type(error).__name__}: {error}")

@@ -1,9 +1,9 @@
-"""The fastmcp client against the real server: lists, calls, sees progress, gives up a call, is asked, and is told of
+"""The fastmcp client against the real server: lists, calls, progress, cancellation, questions, and notifications of
 changes.
 
     client_fastmcp.py MODE TRANSPORT SERVER PLUGINS NEWCOMER
 
-As client.py.
+The arguments are those of client.py.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ async def converse(target: object, mode: str, folder: Path, newcomer: Path, chec
         await client.call_tool("test_tool_with_progress", {}, progress_handler=on_progress)
         checks.append(("progress comes as it is made", steps == [0, 50, 100], steps))
 
-        # It computes for ever, and no other call of its plugin gets its turn meanwhile.
+        # It computes forever, and blocks all other calls of its plugin.
         begun = asyncio.Event()
 
         async def on_begin(progress: float, total: float | None, message: str | None) -> None:
@@ -96,7 +96,7 @@ async def converse(target: object, mode: str, folder: Path, newcomer: Path, chec
 
         @asynccontextmanager
         async def subscribe(uri: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
-            # fastmcp leaves it to the session of the official client, which it has.
+            # fastmcp has no function for this, only the session of the official client.
             if version >= STREAMS_SINCE:
                 async with listen(client.session, resource_subscriptions=[uri]) as events:
 
@@ -133,7 +133,7 @@ def main() -> int:
         shutil.copy(Path(plugins) / "calculator.wasm", folder)
         serving.add_guests(Path(newcomer), folder)
         cache = {"XDG_CACHE_HOME": str(root / "cache")}
-        # So that all tools are there at once, however slow the machine is.
+        # So that all tools are available immediately, even on a slow machine.
         subprocess.run([server, "compile", "--plugins", str(folder)], env=cache, check=True, capture_output=True)
         if transport == "stdio":
             args = ["serve", "--plugins", str(folder), "--log", "warn"]

@@ -1,8 +1,9 @@
-// The TypeScript SDK of before, in its own transports, against the real server.
+// The previous TypeScript SDK, with its own transports, against the real server.
 //
 //     node client_v1.mjs MODE TRANSPORT SERVER PLUGINS NEWCOMER
 //
-// As client.mjs; MODE is `legacy`, and TRANSPORT may be `sse` as well.
+// The arguments are those of client.mjs. MODE is `legacy`, and TRANSPORT may also
+// be `sse`.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -28,7 +29,7 @@ import { addGuests, overHttp } from './serving.mjs';
 import { CAPABILITIES, Person, surface } from './surface.mjs';
 import { TASKS, tasks } from './tasks.mjs';
 
-// Milliseconds that the whole conversation may take.
+// The timeout of the whole conversation, in milliseconds.
 const PATIENCE = 180_000;
 
 const [, transport, server, plugins, newcomer] = process.argv.slice(2);
@@ -51,7 +52,7 @@ async function converse(client, folder) {
   await client.setLoggingLevel('info');
   await client.callTool({ name: 'test_tool_with_logging', arguments: {} });
   check('log lines come', logged.length === 3, logged);
-  // It computes for ever, and no other call of its plugin gets its turn meanwhile.
+  // It computes forever, and blocks all other calls of its plugin.
   const giveUp = new AbortController();
   const begun = { signal: giveUp.signal, onprogress: () => giveUp.abort('changed my mind') };
   const endless = client.callTool({ name: 'loop_forever', arguments: {} }, undefined, begun);
@@ -61,7 +62,8 @@ async function converse(client, folder) {
   check('it ends, so that the next one gets its turn', one.content[0].text === '1', one);
   await surface(client, person, subscribe, check);
   await tasks(client, person, transport === 'stdio', check);
-  // The first may be of the start; whoever is told looks again.
+  // The first notification may be that of the start, so the client lists again
+  // after each.
   let next = told();
   copyFileSync(newcomer, join(folder, 'newcomer.wasm'));
   do {
@@ -94,7 +96,7 @@ try {
   copyFileSync(join(plugins, 'calculator.wasm'), join(folder, 'calculator.wasm'));
   addGuests(newcomer, folder);
   const env = { ...getDefaultEnvironment(), XDG_CACHE_HOME: join(root, 'cache') };
-  // So that all tools are there at once, however slow the machine is.
+  // So that all tools are available immediately, even on a slow machine.
   execFileSync(server, ['compile', '--plugins', folder], { env, stdio: 'pipe' });
   let to;
   if (transport === 'stdio') {

@@ -1,4 +1,4 @@
-"""The plugins of `examples/` in other languages than Rust, with the grants that are beside them."""
+"""The plugins of `examples/` in languages other than Rust, with their grants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = "region,amount\nnorth,0.1\nsouth,3\nnorth,0.2\n"
 
 
 def prepare(plugins: Path, site: Site) -> None:
-    """Puts the grants beside the examples that are there: those that authors copy, for servers of this machine."""
+    """Adds the grants of the examples that are present: those that authors copy, for servers of this machine."""
     for name in ("weather", "csv", "notes", "sqlite"):
         if not (plugins / f"{name}.wasm").exists():
             continue
@@ -35,7 +35,7 @@ def prepare(plugins: Path, site: Site) -> None:
 
 
 def make_database(file: Path, journal: str) -> None:
-    """A database with two sales, written with this kind of journal."""
+    """Creates a database with two sales, written with this kind of journal."""
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file)) as database, database:
         database.execute(f"PRAGMA journal_mode = {journal}")
@@ -44,14 +44,14 @@ def make_database(file: Path, journal: str) -> None:
 
 
 async def check(client: Client, plugins: Path, site: Site, checks: Checks) -> None:
-    """Calls those that are there."""
+    """Calls the examples that are present."""
     for name, calls in (("weather", weather), ("csv", csv), ("notes", notes), ("sqlite", sqlite)):
         if (plugins / f"{name}.wasm").exists():
             await calls(Example(client, name, checks))
 
 
 class Example:
-    """One example, called with the answers expected."""
+    """Calls one example, and checks the results."""
 
     def __init__(self, client: Client, name: str, checks: Checks) -> None:
         self.client = client

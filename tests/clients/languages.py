@@ -3,8 +3,8 @@
     languages.py SERVER PLUGINS LANGUAGE...
 
 SERVER is the binary; PLUGINS a folder with `sample-LANGUAGE` and
-`LANGUAGE-acceptance`, with `plain-LANGUAGE` where the language has that form, with
-the examples in the language, and with grants that give `config.units`.
+`LANGUAGE-acceptance`, with `plain-LANGUAGE` if the language has that form, with
+the examples in the language, and with grants that set `config.units`.
 """
 
 import base64
@@ -54,7 +54,7 @@ TIMED = 15
 
 
 class Plugins:
-    """The tools of the plugins of one language, called with the answers expected."""
+    """Calls the tools of the plugins of one language, and checks the results."""
 
     def __init__(self, client: Client, language: str, site: Site, logged: list[str], checks: Checks) -> None:
         self.client = client
@@ -174,7 +174,7 @@ class Plugins:
         result = await self.client.call_tool(tool, {})
         said = "".join(block.text for block in result.content if block.type == "text")
         self.check("what nobody caught is a failure with its message", bool(result.is_error) and "kaboom: 42" in said, result)
-        # A panic in Rust is a trap by its nature; elsewhere the SDK or the language says what it was.
+        # A panic in Rust is a trap. In other languages, the SDK or the language reports the error.
         crashed = "dev.toolbay/error" in (result.meta or {})
         self.check("it is told as a crash in Rust alone", crashed == (self.language == "rust"), result)
 
@@ -195,13 +195,13 @@ class Plugins:
         result = await self.client.call_tool(tool, {}, progress_callback=on_progress)
         expected = {"units": "metric", "cancelled": False}
         self.check("it reads the configuration", result.structured_content == expected, result)
-        # The last step may be what the answer itself says.
+        # The last step may be reported by the result itself.
         self.check("it reports progress", (1, 2) in progress, progress)
         self.check("it logs", any("working" in line for line in self.logged), self.logged)
 
 
 def grant(plugins: Path, language: str, site: Site) -> None:
-    """Adds what the acceptance plugin may do to its grant."""
+    """Adds the permissions of the acceptance plugin to its grant."""
     file = plugins / f"{language}-acceptance.toml"
     permissions = f"""
 [permissions]
@@ -255,7 +255,7 @@ def main() -> int:
     try:
         anyio.run(run, server, Path(plugins), languages, checks)
     except Exception as error:
-        # Task groups wrap what went wrong in them.
+        # Task groups wrap their exceptions.
         while nested := getattr(error, "exceptions", None):
             error = nested[0]
         checks.check("the conversation goes on to its end", False, f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What operators read, for the official Python client of Prometheus, in both of its formats."""
+"""The metrics of a server, read by the official Python client of Prometheus, in both of its formats."""
 
 from collections.abc import Callable
 from urllib.parse import urljoin
@@ -15,7 +15,7 @@ FORMATS = {"text/plain": read_plain, "application/openmetrics-text": read_open}
 
 
 def scrape(server: str, kind: str) -> tuple[str, dict[str, Metric]]:
-    """What a server says that it counts, and as what it says it."""
+    """Returns the metrics of a server, and their content type."""
     with urlopen(Request(urljoin(server, "/metrics"), headers={"Accept": kind}), timeout=30) as answer:
         text = answer.read().decode()
         families = {family.name: family for family in FORMATS[kind](text)}

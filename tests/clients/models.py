@@ -1,4 +1,4 @@
-"""Which schemas the converters of the APIs for models accept, as the server lists them: a table of the book.
+"""The schemas, as the server lists them, that the converters for the APIs of models accept: a table of the book.
 
     python models.py SERVER PLUGINS BOOK [update]
 
@@ -24,7 +24,7 @@ BEGIN, END = "<!-- schemas × models: begin -->", "<!-- schemas × models: end -
 
 
 def tools(server: str, plugins: str, form: str) -> dict[str, dict[str, Any]]:
-    """The schemas of a server that lists them in this form, by the names of the tools."""
+    """Returns the schemas of a server that lists them in this form, by the names of the tools."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "toolbay.toml")
         config.write_text(f'[server]\nschemas = "{form}"\n', encoding="utf-8")
@@ -45,7 +45,7 @@ def tools(server: str, plugins: str, form: str) -> dict[str, dict[str, Any]]:
 
 
 def keywords(schema: object, found: set[str]) -> set[str]:
-    """The keywords with values that a schema has anywhere."""
+    """Adds all keywords of a schema and its subschemas to `found`, and returns it."""
     if isinstance(schema, dict):
         found.update(schema)
         for value in schema.values():
@@ -57,7 +57,7 @@ def keywords(schema: object, found: set[str]) -> set[str]:
 
 
 def openai(schema: dict[str, Any]) -> None:
-    """OpenAI's strict mode: its converter must make it, and leave nothing that the mode refuses."""
+    """OpenAI's strict mode: its converter must accept the schema, and the result must be valid in strict mode."""
     made = _ensure_strict_json_schema(copy.deepcopy(schema), path=(), root=copy.deepcopy(schema))
     refuse(made, {"oneOf", "allOf", "not", "prefixItems", "uniqueItems", "contentEncoding", "default", "patternProperties"})
 
@@ -81,12 +81,12 @@ def openai(schema: dict[str, Any]) -> None:
 
 
 def anthropic(schema: dict[str, Any]) -> None:
-    """Anthropic's structured outputs: its converter must make it without a warning that something is lost."""
+    """Anthropic's structured outputs: its converter must accept the schema without a warning about lost keywords."""
     transform_schema(copy.deepcopy(schema))
 
 
 def gemini(schema: dict[str, Any]) -> None:
-    """Gemini: its own class must read all of it, and keep what it says."""
+    """Gemini: its own class must read the complete schema, and preserve it."""
     read = types.JSONSchema.model_validate(copy.deepcopy(schema))
     made = types.Schema.from_json_schema(json_schema=read, api_option="GEMINI_API", raise_error_on_unsupported_field=True)
     kept = keywords(made.model_dump(exclude_none=True), set())
@@ -96,7 +96,7 @@ def gemini(schema: dict[str, Any]) -> None:
 
 
 def refuse(schema: dict[str, Any], refused: set[str]) -> None:
-    """What has a keyword that is not known."""
+    """Raises `ValueError` if the schema has an unsupported keyword."""
     if found := sorted(keywords(schema, set()) & refused):
         raise ValueError(", ".join(found))
 
@@ -105,7 +105,7 @@ MODELS: dict[str, Callable[[dict[str, Any]], None]] = {"OpenAI strict": openai, 
 
 
 def cell(accepts: Callable[[dict[str, Any]], None], schema: dict[str, Any]) -> str:
-    """Whether a converter accepts a schema."""
+    """Returns whether a converter accepts a schema."""
     try:
         accepts(schema)
     except Exception as error:
@@ -115,7 +115,7 @@ def cell(accepts: Callable[[dict[str, Any]], None], schema: dict[str, Any]) -> s
 
 
 def table(server: str, plugins: str) -> str:
-    """The table in Markdown."""
+    """Returns the table in Markdown."""
     forms = {form: tools(server, plugins, form) for form in ("standard", "portable")}
     head = " | ".join(f"{model}, {form}" for model in MODELS for form in forms)
     lines = [f"| construct | {head} |", f"| --- |{' :---: |' * (len(MODELS) * len(forms))}"]

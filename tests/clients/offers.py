@@ -21,8 +21,7 @@ MISSING = {-32602, -32002}
 
 
 async def check(server: StdioServerParameters, languages: list[str], checks: Checks) -> None:
-    """Asks a server for everything that the plugins of these languages offer beside tools, in the newest revision and in a
-    session."""
+    """Tests all offers of the plugins of these languages except tools, in the newest revision and in a session."""
     for mode in ("auto", "legacy"):
         for action, content, said in ANSWERS:
             async with client(server, mode, action, content) as one:
@@ -44,7 +43,7 @@ def client(server: StdioServerParameters, mode: str, action: str | None, content
 
 
 class Offers:
-    """What one language's plugin offers beside tools."""
+    """Tests the offers of one language's plugin, except tools."""
 
     def __init__(self, client: Client, language: str, mode: str, checks: Checks) -> None:
         self.client = client
@@ -102,7 +101,7 @@ class Offers:
     async def updates(self) -> None:
         about = f"{self.language}://about"
         if self.mode == "legacy":
-            # What arrives is told to the handler of the client, which the tests of clients look at.
+            # Notifications are sent to the handler of the client, which the tests of clients check.
             await self.client.subscribe_resource(about)
             result = await self.client.call_tool(f"{self.language}_touch", {})
             self.expect("an update is told", [block.text for block in result.content], ["touched"])

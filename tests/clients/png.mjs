@@ -1,13 +1,13 @@
-// Decodes a PNG as far as a check needs it, with nothing but Node itself.
+// Decodes a PNG as far as a check needs it, with only Node itself.
 
 import { inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-// Samples of a pixel, by colour type.
+// The samples per pixel, by colour type.
 const CHANNELS = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
-/** Width and height of a whole PNG; throws an error that says what is wrong with it. */
+/** Returns the width and the height of a complete PNG. Throws an error if it is invalid. */
 export function size(data) {
   if (!data.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new Error('no PNG signature');
   const chunks = [...split(data.subarray(SIGNATURE.length))];
@@ -35,7 +35,7 @@ function* split(data) {
   }
 }
 
-// zlib.crc32 came with Node 20.15: Node 20 is what we ask for.
+// zlib.crc32 exists since Node 20.15, but the requirement is only Node 20.
 function crc32(data) {
   let crc = ~0;
   for (const byte of data) {

@@ -1,4 +1,4 @@
-"""Decodes a PNG as far as a check needs it, with nothing but the standard library."""
+"""Decodes a PNG as far as a check needs it, with only the standard library."""
 
 import struct
 import zlib
@@ -10,7 +10,7 @@ CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 def size(data: bytes) -> tuple[int, int]:
-    """Width and height of a whole PNG; raises ValueError that says what is wrong with it."""
+    """Returns the width and the height of a complete PNG. Raises ValueError if it is invalid."""
     if not data.startswith(SIGNATURE):
         raise ValueError("no PNG signature")
     chunks = list(_chunks(data[len(SIGNATURE) :]))

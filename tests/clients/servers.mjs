@@ -1,4 +1,4 @@
-// MCP servers that are plugins, by both TypeScript clients, over stdio.
+// MCP servers that are plugins, called by both TypeScript clients, over stdio.
 //
 //     node servers.mjs SERVER PLUGINS NAME...
 //
@@ -15,16 +15,16 @@ import { StdioClientTransport as FormerTransport } from '@modelcontextprotocol/s
 import { check, counted } from './checks.mjs';
 
 const [server, plugins, ...names] = process.argv.slice(2);
-// Large ones take a minute to compile.
+// Large plugins take a minute to compile.
 execFileSync(server, ['compile', '--plugins', plugins]);
 
 const ME = { name: 'toolbay-tests', version: '0' };
 const COMMAND = { command: server, args: ['serve', '--plugins', plugins], stderr: 'ignore' };
 
-/** How long the plugins may take to load. */
+/** The timeout for loading the plugins. */
 const PATIENCE = 120_000;
 
-/** Waits until the plugins are loaded: what they are is in the compile cache. */
+/** Waits until the plugins are loaded and in the compile cache. */
 async function offered(client) {
   const until = Date.now() + PATIENCE;
   for (;;) {

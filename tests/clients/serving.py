@@ -1,4 +1,4 @@
-"""What clients call: plugins of the tests, and a server that listens."""
+"""The plugins that clients call, and a server that listens."""
 
 import shutil
 import subprocess
@@ -11,10 +11,10 @@ GUESTS = {"test_simple_text", "loop_forever"}
 
 
 def add_guests(newcomer: Path, folder: Path) -> None:
-    """Adds the plugins of the tests that lie beside `newcomer`.
+    """Adds the plugins of the tests that are next to `newcomer`.
 
-    One never ends: it has a grant of one call at a time, for as long as that takes. A person must allow each call of a tool
-    of the other one.
+    One never ends: its grant allows one call at a time, without a timeout. A user must approve each call of a tool of
+    the other one.
     """
     folder.joinpath("conformance.toml").write_text('[tools.test_simple_text]\nrequire_approval = "always"\n')
     folder.joinpath("hostile.toml").write_text('[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = "10m"\n')
@@ -24,7 +24,7 @@ def add_guests(newcomer: Path, folder: Path) -> None:
 
 @contextmanager
 def over_http(server: str, folder: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Starts the server, and says where it is served."""
+    """Starts the server, and returns its address."""
     command = [server, "serve", "--http", "127.0.0.1:0", "--sse", "--plugins", str(folder)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
@@ -33,7 +33,7 @@ def over_http(server: str, folder: Path, environment: dict[str, str]) -> Iterato
                 break
         else:
             raise RuntimeError("the server did not start")
-        # What it says from here on is read, so that it never waits for it.
+        # Read its further output, so that it never blocks.
         drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
         process.stderr.close()
         yield line.split("listening on ")[1].strip()

@@ -1,4 +1,4 @@
-"""A web server of this machine, for plugins to send requests to."""
+"""A web server on this machine, to which plugins send requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORECAST = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by the path."""
+    """Responds according to the path."""
 
     protocol_version = "HTTP/1.1"
 
@@ -47,11 +47,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads a log."""
+        """Discards log messages."""
 
 
 class Site:
-    """Serves from a thread of its own."""
+    """Serves in a separate thread."""
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,19 +1,20 @@
-// What a server offers beside tools, and what its plugins ask: for both TypeScript SDKs, which have the same methods.
+// The offers of a server except tools, and the questions of its plugins: for both TypeScript SDKs, which have the same
+// methods.
 //
 // The plugin is that of the conformance suite.
 
 import { isDeepStrictEqual } from 'node:util';
 
-/** What a client says that it can answer. */
+/** The capabilities of a client that can answer questions. */
 export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 const WATCHED = 'test://watched-resource';
 
-/** Whoever sits before the client, with a model and a folder. */
+/** The user of the client, with a model and a folder. */
 export class Person {
-  /** What it does with forms and pages. */
+  /** The reaction to forms and pages. */
   action = 'accept';
-  /** What it was asked. */
+  /** The questions that were asked. */
   asked = [];
 
   elicit({ message, url, requestedSchema }) {
@@ -36,7 +37,7 @@ export class Person {
   }
 }
 
-/** The code of the error that something ends with. */
+/** Returns the code of the error with which a promise is rejected. */
 async function errorCode(promise) {
   try {
     return `a result: ${JSON.stringify(await promise)}`;
@@ -79,7 +80,7 @@ async function offers(client, check) {
 }
 
 async function questions(client, person, check) {
-  /** Calls a tool; what it says, and what was asked for it. */
+  /** Calls a tool. Returns its text, and the questions that were asked. */
   const call = async (name, args = {}) => {
     person.asked = [];
     const result = await client.callTool({ name, arguments: args });
@@ -120,8 +121,8 @@ async function questions(client, person, check) {
 }
 
 /**
- * Looks at everything. `subscribe` subscribes to a resource and resolves to what the client hears of it: a function that
- * waits for the URI of the next update.
+ * Tests all offers. `subscribe` subscribes to a resource and resolves to a function that waits for the URI of the next
+ * update.
  */
 export async function surface(client, person, subscribe, check) {
   await offers(client, check);

@@ -1,4 +1,4 @@
-"""What a server offers beside tools, and what its plugins ask: for the official Python client and for fastmcp.
+"""The offers of a server except tools, and the questions of its plugins: for the official client and fastmcp.
 
 The plugin is that of the conformance suite.
 """
@@ -21,7 +21,7 @@ from mcp_types import (
     TextContent,
 )
 
-# An old session has no other way to subscribe to a resource.
+# A session of an old revision has no other way to subscribe to a resource.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 WATCHED = "test://watched-resource"
@@ -31,7 +31,7 @@ Subscribe = Callable[[str], AbstractAsyncContextManager[Callable[[], Awaitable[s
 
 
 class Person:
-    """Whoever sits before the client, with a model and a folder."""
+    """The user of the client, with a model and a folder."""
 
     def __init__(self) -> None:
         self.action = "accept"
@@ -61,12 +61,12 @@ class Person:
 
 
 def part(result: object, name: str) -> object:
-    """A member of a result: fastmcp returns it alone."""
+    """Returns a member of a result: fastmcp returns only the member."""
     return getattr(result, name, result)
 
 
 async def error_code(answer: Awaitable) -> object:
-    """The code of the error that something ends with."""
+    """Returns the code of the error with which a call ends."""
     try:
         return f"a result: {await answer}"
     except MCPError as error:
@@ -111,7 +111,7 @@ async def offers(client, check: Check) -> None:
 
 async def questions(client, person: Person, check: Check) -> None:
     async def call(name: str, arguments: dict | None = None) -> list[str]:
-        """Calls a tool; what it says, and what was asked for it."""
+        """Calls a tool. Returns its text, and the questions that were asked."""
         person.asked = []
         result = await client.call_tool(name, arguments or {})
         return [result.content[0].text, *person.asked]
@@ -150,7 +150,7 @@ async def questions(client, person: Person, check: Check) -> None:
 
 
 async def approvals(client, person: Person, check: Check) -> None:
-    """A tool that a person must allow, who says yes and no."""
+    """Tests a tool that a user must approve, who accepts and declines."""
 
     async def call() -> str:
         person.asked = []
@@ -171,9 +171,10 @@ async def approvals(client, person: Person, check: Check) -> None:
 
 
 async def surface(client, person: Person, subscribe: Subscribe, check: Check) -> None:
-    """Looks at everything.
+    """Tests all offers.
 
-    While the client is in `subscribe(uri)`, it is subscribed; it gets a function that waits for the URI of an update.
+    The client is subscribed within the context `subscribe(uri)`, which returns a function that waits for the URI of
+    an update.
     """
     await offers(client, check)
     async with subscribe(WATCHED) as update:

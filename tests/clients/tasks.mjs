@@ -1,9 +1,9 @@
-// Tasks, for the TypeScript SDK of before: it knows those of sessions.
+// Tasks, for the previous TypeScript SDK, which supports those of sessions.
 
-/** What a client declares that takes tasks. */
+/** The capabilities of a client that supports tasks. */
 export const TASKS = { tasks: { list: {}, cancel: {} } };
 
-/** Calls tools as tasks; `known` if the server can tell its caller from others. */
+/** Calls tools as tasks; `known` is true if the server can identify its caller. */
 export async function tasks(client, person, known, check) {
   const { tasks } = client.experimental;
   const call = (name, args) => tasks.callToolStream({ name, arguments: args }, undefined, { task: { ttl: 60_000 } });

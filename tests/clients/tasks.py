@@ -1,4 +1,4 @@
-"""Tasks, for fastmcp: it knows the extension, and has none in sessions."""
+"""Tasks, for fastmcp, which supports the extension, but not tasks in sessions."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def text(result: object) -> str:
 
 
 async def tasks(client, modern: bool, person: Person, check: Check) -> None:
-    """Calls tools that take long."""
+    """Calls tools that take a long time."""
     result = await client.call_tool("slow_compute", WORK)
     check("a call that takes long has its result", text(result) == DONE, result)
     failed = await client.call_tool_mcp("failing_job", {}) if modern else await refused(client)
@@ -41,7 +41,7 @@ async def tasks(client, modern: bool, person: Person, check: Check) -> None:
 
 
 async def refused(client) -> str:
-    """What it says of a tool that runs only as a task."""
+    """Returns the response for a tool that runs only as a task."""
     try:
         return f"a result: {await client.call_tool('failing_job', {})}"
     except Exception as error:

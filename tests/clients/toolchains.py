@@ -1,10 +1,10 @@
-"""What toolchains make by default, through the official Python client, over stdio.
+"""The default output of toolchains, called by the official Python client, over stdio.
 
     toolchains.py SERVER PLUGINS CALLS
 
-SERVER is the binary; PLUGINS a folder with one plugin for each toolchain, whose grant gives its name as prefix; CALLS the
-file with the calls and what they must answer, by what a plugin offers. What only some of them have is said there. Each
-plugin may use a server of this script, keep state, and write into a folder of its own.
+SERVER is the binary; PLUGINS a folder with one plugin for each toolchain, whose grant has its name as prefix; CALLS the
+file with the calls and their results, by kind of plugin. The file marks calls that only some plugins support. Each
+plugin may use a server of this script, store state, and write to its own folder.
 """
 
 import json
@@ -24,12 +24,12 @@ from client import PATIENCE, Checks, names
 
 COLUMNS = ["loads", "lists", "calls", "structured", "async", "http", "state"]
 
-# What each call shows that succeeds, besides what it is there to show.
+# The abilities that every successful call demonstrates, in addition to its own.
 CALLS = "calls"
 
 
 class Hello(BaseHTTPRequestHandler):
-    """Answers every request."""
+    """Responds to every request."""
 
     def do_GET(self) -> None:
         body = b"Hello over HTTP."
@@ -45,7 +45,7 @@ class Hello(BaseHTTPRequestHandler):
 
 @contextmanager
 def website():
-    """A server on a port of its own; gives its address."""
+    """Starts a server on its own port, and returns its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hello)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -55,7 +55,7 @@ def website():
 
 
 def allow(plugins: Path, name: str, address: str, data: Path) -> None:
-    """Adds to a plugin's grant what its tools need."""
+    """Adds the permissions that its tools need to a plugin's grant."""
     folder = data / name
     folder.mkdir()
     grant = plugins / f"{name}.toml"
@@ -76,7 +76,7 @@ access = "read-write"
 
 
 def form(tools: set[str]) -> str:
-    """What a plugin offers: functions of numbers, of texts, the tools of an MCP server, or one tool that is a command."""
+    """Returns the kind of a plugin: functions of numbers or texts, tools of an MCP server, or a command as a tool."""
     if "divide" in tools:
         return "calculator"
     if "add" in tools:
@@ -94,7 +94,7 @@ def fits(result: object, call: dict) -> bool:
 
 
 async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url: str, checks: Checks) -> dict[str, bool]:
-    """Calls the tools of one plugin. Returns what it is seen to do."""
+    """Calls the tools of one plugin. Returns its demonstrated abilities."""
     checks.check(f"{name} loads", bool(tools), "it offers nothing")
     seen = {"loads": bool(tools)}
     if not tools:
@@ -117,7 +117,7 @@ async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url
 
 
 async def fast(parameters: StdioServerParameters, name: str, checks: Checks) -> None:
-    """Calls the tools of an MCP server by fastmcp's client."""
+    """Calls the tools of an MCP server with fastmcp's client."""
     async with FastClient(StdioTransport(command=parameters.command, args=parameters.args)) as client:
         added = await client.call_tool(f"{name}_add", {"a": 1, "b": 2.5})
         checks.check(f"fastmcp: {name}_add", added.structured_content == {"sum": 3.5}, str(added)[:500])
@@ -129,7 +129,7 @@ async def fast(parameters: StdioServerParameters, name: str, checks: Checks) -> 
 
 async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
     toolchains = sorted(file.stem for file in plugins.glob("*.wasm"))
-    # Some of them take a minute to compile.
+    # Some plugins take a minute to compile.
     arguments = ["compile", "--plugins", str(plugins)]
     await anyio.run_process([server, *arguments], check=False)
     rows = []
@@ -164,7 +164,7 @@ def main() -> int:
     try:
         anyio.run(run, server, Path(plugins), json.loads(Path(calls).read_text()), checks)
     except Exception as error:
-        # Task groups wrap what went wrong in them.
+        # Task groups wrap their exceptions.
         while nested := getattr(error, "exceptions", None):
             error = nested[0]
         checks.check("the conversation goes on to its end", False, f"{type(error).__name__}: {error}")

@@ -1,11 +1,11 @@
-// The console in a browser: each page and each action, with the keyboard alone, on a narrow screen, in light and dark, checked
-// for accessibility, and with many tools and calls.
+// The console in a browser: each page and each action, with only the keyboard, on a narrow screen, in light and dark,
+// checked for accessibility, and with many tools and calls.
 //
 //     node console.mjs SERVER PLUGINS
 //
 // SERVER is the binary; PLUGINS a folder with the sample plugins. With CONSOLE_SCREENSHOTS=FOLDER, screenshots for the
-// book are written there. They are not compared: fonts differ from machine to machine. What is compared is what pages say, where
-// their parts are, and that nothing is wider than the screen.
+// book are written there. They are not compared, because fonts differ between machines. The test compares the text of
+// pages and the positions of their parts, and checks that nothing is wider than the screen.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +15,10 @@ import { launch } from './browser.mjs';
 import { check, counted } from './checks.mjs';
 import { Beside, Serving } from './serving.mjs';
 
-/** Milliseconds that everything may take. */
+/** The timeout of the whole test, in milliseconds. */
 const PATIENCE = process.env.CONSOLE_SCREENSHOTS ? 480_000 : 240_000;
 
-/** Milliseconds that one step of a page may take. */
+/** The timeout of one step on a page, in milliseconds. */
 const STEP = 20_000;
 
 /** Widths of screens: a telephone, and a desk. */
@@ -29,7 +29,7 @@ const [server, plugins] = process.argv.slice(2);
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 const axe = readFileSync(fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
 
-/** A page of the console, and everything that went wrong in it. */
+/** A page of the console, and all its errors. */
 async function opened(browser, serving, options) {
   const context = await browser.newContext({ viewport: WIDE, ...options });
   const page = await context.newPage();
@@ -46,20 +46,20 @@ async function opened(browser, serving, options) {
   return page;
 }
 
-/** What axe finds on a page. */
+/** Returns the violations that axe finds on a page. */
 async function findings(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ').slice(0, 300)}`);
 }
 
-/** Whether anything is wider than the screen. */
+/** Returns whether any element is wider than the screen. */
 const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
 
 const PAGES = ['', '/plugins', '/plugin?id=calculator', '/plugin?id=broken', '/tools', '/tool?name=calculate_statistics',
   '/tool?name=evaluate&json=yes', '/calls', '/denials', '/approvals', '/audit', '/log'];
 
-/** Every page, in both colours and widths. */
+/** Tests every page, in both colour schemes and widths. */
 async function everyPage(browser, serving) {
   for (const colorScheme of ['light', 'dark']) {
     const page = await opened(browser, serving, { colorScheme });
@@ -78,7 +78,7 @@ async function everyPage(browser, serving) {
   }
 }
 
-/** What an operator does. */
+/** Tests the actions of an operator. */
 async function actions(browser, serving) {
   const page = await opened(browser, serving);
   const text = (selector) => page.locator(selector).innerText();
@@ -154,13 +154,13 @@ async function actions(browser, serving) {
   await page.context().close();
 }
 
-/** Calls that wait for a person at a client, and are answered here. */
+/** Tests calls that wait for approval by a user of a client, and are approved or declined here. */
 async function answers(browser, serving) {
   const page = await opened(browser, serving);
   const text = (selector) => page.locator(selector).innerText();
   await page.goto(`${serving.site}/console/approvals`);
   const approved = serving.call('calculate_total', { numbers: [1, 2] });
-  // It comes without a reload.
+  // It appears without a reload.
   await page.getByRole('button', { name: 'Approve' }).waitFor();
   check('a call that waits is there, with its question', (await text('.question')).includes('calculate_total'), await text('main'));
   check('axe has no finding in it', (await findings(page)).length === 0, await findings(page));
@@ -182,7 +182,7 @@ async function answers(browser, serving) {
   await page.context().close();
 }
 
-/** A server that a client has started, opened with `toolbay console`. */
+/** Tests a server that a client has started, opened with `toolbay console`. */
 async function beside(browser) {
   const serving = await Beside.start(server, { 'calculator.wasm': { from: join(plugins, 'calculator.wasm') } });
   // It is loaded then.
@@ -205,7 +205,7 @@ async function beside(browser) {
   check('the command ends with the server and says so', said.includes('has ended'), said);
 }
 
-/** The same with the keyboard alone. */
+/** Tests the actions with only the keyboard. */
 async function keyboard(browser, serving) {
   const context = await browser.newContext({ viewport: WIDE });
   const page = await context.newPage();
@@ -219,7 +219,7 @@ async function keyboard(browser, serving) {
     return false;
   };
   await page.goto(`${serving.site}/console/login`);
-  // A browser gives it the focus when it first draws the page.
+  // A browser focuses it when it first renders the page.
   const isFocused = page.waitForFunction(() => document.activeElement.name === 'token').then(() => true, () => false);
   check('the token has the focus', await isFocused, await focused());
   await page.keyboard.type(serving.address().split('#')[1]);
@@ -250,7 +250,7 @@ async function keyboard(browser, serving) {
   await context.close();
 }
 
-/** Without scripts, everything but news is there. */
+/** Tests that everything except updates works without scripts. */
 async function withoutScripts(browser, serving) {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
@@ -267,7 +267,7 @@ async function withoutScripts(browser, serving) {
   await context.close();
 }
 
-/** News without a reload, at a hundred calls a second. */
+/** Tests updates without a reload, at a hundred calls a second. */
 async function busy(browser, serving) {
   const page = await opened(browser, serving);
   await page.goto(`${serving.site}/console/calls`);
@@ -289,7 +289,7 @@ async function busy(browser, serving) {
     }
     await Promise.all(batch);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    // The first look comes after a second.
+    // The first update comes after a second.
     if (made > 200 && made % 100 < 3) {
       const newest = await rows.first().locator('time').getAttribute('datetime');
       late.push(Date.now() - Date.parse(newest));
@@ -301,7 +301,7 @@ async function busy(browser, serving) {
   check('the newest call on it is a few seconds old at most', Math.max(...late) < 4000, late);
   check('there are a hundred of them', await rows.count() === 100, await rows.count());
   await page.locator('[data-live-switch]').uncheck();
-  // One tick after the other: when the next one comes, the look that was on its way has ended.
+  // One tick after the other: before the next one comes, the running update has ended.
   const ticks = async (more) => {
     const now = await page.evaluate(() => Number(document.documentElement.dataset.ticks));
     await page.waitForFunction((wanted) => Number(document.documentElement.dataset.ticks) >= wanted, now + more);
@@ -315,7 +315,7 @@ async function busy(browser, serving) {
   await page.context().close();
 }
 
-/** Two thousand tools. */
+/** Tests two thousand tools. */
 async function many(browser) {
   const files = {};
   for (let number = 0; number < 500; number += 1) {
@@ -343,7 +343,7 @@ async function many(browser) {
   await serving.end();
 }
 
-/** Screenshots for the book. */
+/** Takes the screenshots for the book. */
 async function pictures(browser, serving) {
   const usual = [
     ['calculate_sum', { a: 20, b: 22 }],
@@ -390,7 +390,7 @@ calls = 1_000_000
 per = "1m"
 `;
 
-/** The sample plugins, one of which has a grant, and a file that is none. */
+/** The sample plugins, one of which has a grant, and a file that is not a plugin. */
 const FILES = {
   'calculator.wasm': { from: join(plugins, 'calculator.wasm') },
   'calculator.toml': `[permissions]

@@ -1,11 +1,11 @@
-// The metrics of a server with real calls, as Prometheus and promtool take them, and every query of the dashboard for Grafana
-// on them.
+// The metrics of a server with real calls, read by Prometheus and promtool, and every query of the dashboard for
+// Grafana on them.
 //
 //     node dashboard.mjs SERVER PLUGINS GUESTS PROGRAMS DOCS
 //
 // SERVER is the binary; PLUGINS a folder with the sample plugins, GUESTS one with those of the tests; PROGRAMS has prometheus
-// and promtool; DOCS has the page and the dashboard. With CONSOLE_SCREENSHOTS=FOLDER, the picture for the book is written
-// there. It is drawn here and not by Grafana, from the panels and what Prometheus answered.
+// and promtool; DOCS has the page and the dashboard. With CONSOLE_SCREENSHOTS=FOLDER, the picture for the book is
+// written there. This script draws it, not Grafana, from the panels and the responses of Prometheus.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,13 +19,13 @@ import { Serving } from './serving.mjs';
 const [server, plugins, guests, programs, docs] = process.argv.slice(2);
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
-/** Milliseconds that everything may take. */
+/** The timeout of the whole test, in milliseconds. */
 const PATIENCE = 300_000;
 
-/** Seconds of load that a picture shows, and that a check needs at least. */
+/** The seconds of load that a picture shows, and the minimum for a check. */
 const SHOWN = screenshots ? 90 : 10;
 
-/** What Grafana puts in its place: four readings, so that two are in it if one is late. */
+/** The interval that Grafana inserts: four scrapes, so that it contains two if one is late. */
 const RATE_INTERVAL = `${4 * INTERVAL}s`;
 
 const CONFIG = `
@@ -56,7 +56,7 @@ const FILES = {
   'broken.wasm': 'This is no WebAssembly.',
 };
 
-/** How often each of these is called. */
+/** The frequency of each call. */
 const CALLS = [
   [8, 'calculate_sum', { a: 20, b: 22 }],
   [5, 'count_words', { text: 'Some words.' }],
@@ -71,17 +71,17 @@ const CALLS = [
   [1, 'no_such_tool', {}],
 ].flatMap(([times, ...call]) => Array(times).fill(call));
 
-/** Calls tools, and has plugins come and go, until it is stopped. Returns how many calls were made. */
+/** Calls tools, and adds and removes plugins, until it is stopped. Returns the number of calls. */
 async function load(serving, stop) {
   const began = Date.now();
   let made = 0;
   const caller = async (first) => {
-    // Has no divisor in common with their number, so that each is called in turn.
+    // Coprime to their number, so that each is called in turn.
     for (let number = first; !stop.aborted; number += 7) {
       const [name, args] = CALLS[number % CALLS.length];
       await serving.call(name, args);
       made += 1;
-      // More and less, as clients are.
+      // The load varies, as that of real clients.
       const wave = 55 + 45 * Math.sin((Date.now() - began) / 9000);
       await new Promise((resolve) => setTimeout(resolve, wave));
     }
@@ -98,17 +98,17 @@ async function load(serving, stop) {
   return made;
 }
 
-/** A query with what Grafana would put into it. */
+/** Returns a query with the variables that Grafana would insert. */
 function filled(query) {
   const text = query.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', JOB).replaceAll('$tool', '.*');
   if (text.includes('$')) throw new Error(`the query ${query} has a variable that is not known here`);
   return text;
 }
 
-/** The name of a series, by its pattern. */
+/** Returns the name of a series, by its pattern. */
 const named = (pattern, labels) => pattern.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label) => labels[label] ?? '');
 
-/** The series of a query from one time to another, in which what is no number is left out. */
+/** Returns the series of a query in a time range, without values that are not numbers. */
 async function asked(prometheus, { expr, legendFormat = '', instant }, { from, to }) {
   const query = filled(expr);
   const data = instant
@@ -121,10 +121,10 @@ async function asked(prometheus, { expr, legendFormat = '', instant }, { from, t
   return series.filter(({ points }) => points.length > 0);
 }
 
-/** The moment, in seconds. */
+/** Returns the current time, in seconds. */
 const now = () => Date.now() / 1000;
 
-/** Waits until Prometheus has enough to answer a query with, and returns the answer. */
+/** Waits until Prometheus has enough data for a query, and returns the result. */
 async function answered(prometheus, target, from) {
   const series = () => asked(prometheus, target, { from, to: now() });
   let found = await series();
@@ -134,10 +134,10 @@ async function answered(prometheus, target, from) {
   return found;
 }
 
-/** The blocks of a language in a page. */
+/** Returns the code blocks of a language in a page. */
 const blocks = (page, language) => [...page.matchAll(/```(\w+)\n([\s\S]*?)```/g)].filter(([, is]) => is === language).map(([, , text]) => text);
 
-/** What the page of the book says to configure. */
+/** Tests the configuration in the page of the book. */
 function theBook() {
   const written = blocks(readFileSync(join(docs, 'metrics.md'), 'utf8'), 'yaml');
   const [configs, rules] = ['scrape_configs:', 'groups:'].map((key) => written.filter((text) => text.startsWith(key)));
@@ -148,7 +148,7 @@ function theBook() {
   }
 }
 
-/** What a server that was called says, as text. */
+/** Tests the metrics of a server after calls, as text. */
 async function theText(serving) {
   const text = await (await fetch(`${serving.site}/metrics`)).text();
   const { ok, said } = promtool(programs, ['check', 'metrics'], text);
@@ -158,7 +158,7 @@ async function theText(serving) {
   check('it would find half a line', !bad);
 }
 
-/** What the variables of the dashboard offer. */
+/** Tests the values of the dashboard's variables. */
 async function variables(prometheus, dashboard) {
   for (const { name, type, query } of dashboard.templating.list.filter(({ type }) => type === 'query')) {
     const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(query);
@@ -168,7 +168,7 @@ async function variables(prometheus, dashboard) {
   }
 }
 
-/** What panels must show, beside anything: the last value of each of their series is passed on. */
+/** The additional checks of panels, which get the last value of each series. */
 const SHOWS = {
   'Calls per second': ([rate]) => rate > 5,
   'Calls that failed': ([part]) => part > 0.01 && part < 0.5,
@@ -204,7 +204,7 @@ async function queries(prometheus, dashboard, from) {
   return found;
 }
 
-/** What is on the dashboard at the end. */
+/** Returns the data of the dashboard at the end. */
 async function everyPanel(prometheus, dashboard, window) {
   const found = new Map();
   for (const { id, title, type, targets } of dashboard.panels.filter(({ type }) => type !== 'row')) {
@@ -224,7 +224,7 @@ async function everyPanel(prometheus, dashboard, window) {
   return found;
 }
 
-/** Draws the dashboard, and keeps it for the book. */
+/** Draws the dashboard, and stores the picture for the book. */
 async function picture(dashboard, found, window) {
   const browser = await launch();
   try {

@@ -1,4 +1,4 @@
-// Draws the panels of a dashboard as a page: each where its gridPos has it, with what its queries gave.
+// Draws the panels of a dashboard as a page: each at its gridPos, with the results of its queries.
 
 /** Pixels of the page, and of one of the 24 columns and of a row of the grid. */
 export const PAGE = 1280;
@@ -6,12 +6,12 @@ const GAP = 8;
 const COLUMN = (PAGE - GAP) / 24;
 const ROW = 26;
 
-/** Colours of series, which are told apart by most eyes. */
+/** Colours of series, which most people can distinguish. */
 const COLORS = ['#0b6e99', '#c2410c', '#3f7d20', '#8e3b8a', '#a16207', '#1d4ed8', '#be123c', '#0f766e', '#57534e', '#7c3aed'];
 
 const escaped = (text) => String(text).replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
 
-/** A number with three digits, and a unit's multiple. */
+/** Returns a number with three digits, and the prefix of its unit. */
 function scaled(value, base, names) {
   let power = 0;
   while (Math.abs(value) >= base && power < names.length - 1) {
@@ -21,7 +21,7 @@ function scaled(value, base, names) {
   return `${Number(value.toPrecision(3))}${names[power]}`;
 }
 
-/** A value in its unit, as Grafana names units. */
+/** Returns a value in its unit, with Grafana's names of units. */
 export function inUnit(value, unit) {
   if (unit === 'percentunit') return `${Number((value * 100).toPrecision(3))} %`;
   if (unit === 'bytes') return scaled(value, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB']);
@@ -34,7 +34,7 @@ export function inUnit(value, unit) {
   return value < 60 ? `${Number(value.toPrecision(3))} s` : `${Number((value / 60).toPrecision(3))} min`;
 }
 
-/** Round steps from 0 to at least `most`. */
+/** Returns round steps from 0 to at least `most`. */
 function ticks(most, unit) {
   const base = unit === 'bytes' ? 1024 ** Math.floor(Math.log(most) / Math.log(1024)) : 1;
   const rough = most / base / 3;
@@ -43,7 +43,7 @@ function ticks(most, unit) {
   return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step);
 }
 
-/** Lines over time, with their legend. */
+/** Returns lines over time, with their legend. */
 function chart({ width, height, unit, series, from, to }) {
   const [left, bottom, top] = [62, 18, 6];
   const legend = series.map(({ name }, index) =>
@@ -64,7 +64,7 @@ function chart({ width, height, unit, series, from, to }) {
     `<div class="legend">${legend}</div>`;
 }
 
-/** One panel, or the line that a row is. */
+/** Returns one panel, or the heading of a row. */
 function panel({ type, title, gridPos, fieldConfig }, series, window) {
   const [width, height] = [gridPos.w * COLUMN - GAP, gridPos.h * ROW - GAP];
   const place = `left:${gridPos.x * COLUMN + GAP}px;top:${gridPos.y * ROW + GAP}px;width:${width}px;height:${height}px`;
@@ -77,7 +77,7 @@ function panel({ type, title, gridPos, fieldConfig }, series, window) {
   return `<section style="${place}"><h3>${escaped(title)}</h3>${inside}</section>`;
 }
 
-/** The page. `found` has the series of each panel by its id: a name, and points of a time and a value. */
+/** Returns the page. `found` has the series of each panel by its id: a name, and points of a time and a value. */
 export function drawn(dashboard, found, window) {
   const rows = Math.max(...dashboard.panels.map(({ gridPos }) => gridPos.y + gridPos.h));
   const panels = dashboard.panels.map((each) => panel(each, found.get(each.id), window));

@@ -6,13 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** The job that the server's metrics have. */
+/** The job label of the server's metrics. */
 export const JOB = 'toolbay';
 
-/** Seconds from one reading to the next. */
+/** The scrape interval, in seconds. */
 export const INTERVAL = 1;
 
-/** What promtool says about a text, which it reads from its input or from a file, and whether it accepts it. */
+/**
+ * Returns the output of promtool for a text, which it reads from its input or from a file, and whether it accepts it.
+ */
 export function promtool(programs, args, text, isFile = false) {
   const folder = mkdtempSync(join(tmpdir(), 'toolbay-promtool-'));
   try {
@@ -32,7 +34,7 @@ export class Prometheus {
   #folder;
   #ended;
 
-  /** Starts one that reads from `target`, which is an address with a port. */
+  /** Starts a Prometheus that scrapes `target`, which is an address with a port. */
   static async start(programs, target) {
     const prometheus = new Prometheus();
     const folder = mkdtempSync(join(tmpdir(), 'toolbay-prometheus-'));
@@ -41,7 +43,7 @@ export class Prometheus {
       global: { scrape_interval: `${INTERVAL}s`, scrape_timeout: `${INTERVAL}s` },
       scrape_configs: [{ job_name: JOB, static_configs: [{ targets: [target] }] }],
     };
-    // JSON is YAML.
+    // JSON is valid YAML.
     writeFileSync(join(folder, 'prometheus.yml'), JSON.stringify(config));
     const args = ['--config.file', join(folder, 'prometheus.yml'), '--storage.tsdb.path', join(folder, 'data')];
     const child = spawn(join(programs, 'prometheus'), [...args, '--web.listen-address', '127.0.0.1:0'], {
@@ -65,13 +67,13 @@ export class Prometheus {
     return prometheus;
   }
 
-  /** What its interface answers. */
+  /** Returns a response of its API. */
   async ask(path, params = {}) {
     const response = await fetch(`${this.site}/api/v1/${path}`, { method: 'POST', body: new URLSearchParams(params) });
     return answer(path, params, response);
   }
 
-  /** The values that a variable of the dashboard offers. */
+  /** Returns the values of a variable of the dashboard. */
   async values(label, selector) {
     const params = { 'match[]': selector };
     const response = await fetch(`${this.site}/api/v1/label/${label}/values?${new URLSearchParams(params)}`);

@@ -1,4 +1,4 @@
-// The server under test, with a folder of its own, and a client of it.
+// The server under test, with its own folder, and a client.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A running server on a folder with these files, and a client of it. */
+/** A running server with a folder with these files, and a client. */
 export class Serving {
   #child;
   #ended;
@@ -39,7 +39,10 @@ export class Serving {
     return serving;
   }
 
-  /** Puts a file into the plugin folder: `content` is text, or says from where. What is there is replaced as a whole. */
+  /**
+   * Puts a file into the plugin folder: `content` is text, or the source of a copy. Replaces an existing file
+   * atomically.
+   */
   put(name, content) {
     const [staged, path] = [join(this.#folder, 'staged'), join(this.#folder, 'plugins', name)];
     if (content.from) cpSync(content.from, staged);
@@ -47,12 +50,12 @@ export class Serving {
     renameSync(staged, path);
   }
 
-  /** Takes a file out of the plugin folder. */
+  /** Removes a file from the plugin folder. */
   remove(name) {
     rmSync(join(this.#folder, 'plugins', name));
   }
 
-  /** The first line that looks like this; `fresh` waits for one that comes from now on, for a moment. */
+  /** Returns the first line that matches; `fresh` waits briefly for a new one. */
   logged(wanted, fresh = false) {
     return new Promise((resolve, reject) => {
       const look = (line) => wanted.test(line) && resolve(wanted.exec(line));
@@ -63,13 +66,13 @@ export class Serving {
     });
   }
 
-  /** The newest address that opens the console. */
+  /** Returns the newest address that opens the console. */
   address() {
     const lines = this.#log.map((line) => /opens once at (\S+)/.exec(line)).filter(Boolean);
     return lines.at(-1)[1];
   }
 
-  /** Sends a message, and returns everything that comes back until its response. */
+  /** Sends a message, and returns all messages up to its response. */
   async #send(method, params, id) {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     if (this.#session) headers['mcp-session-id'] = this.#session;
@@ -79,7 +82,7 @@ export class Serving {
     return response.text();
   }
 
-  /** Calls a tool as a client does. */
+  /** Calls a tool like a client. */
   async call(name, args = {}) {
     if (!this.#session) {
       const clientInfo = { name: 'browser test', version: '1' };
@@ -96,7 +99,7 @@ export class Serving {
   }
 }
 
-/** A server over standard input and output, its client, and `toolbay console` beside it. */
+/** A server over standard input and output, its client, and `toolbay console`. */
 export class Beside {
   #server;
   #console;
@@ -132,7 +135,7 @@ export class Beside {
     return beside;
   }
 
-  /** The address that was printed. */
+  /** Returns the address that was printed. */
   address() {
     return this.#address;
   }
@@ -148,12 +151,12 @@ export class Beside {
     return answered;
   }
 
-  /** Calls a tool as the client does. */
+  /** Calls a tool like the client. */
   call(name, args) {
     return this.#ask('tools/call', { name, arguments: args });
   }
 
-  /** Ends as a client does. What the command beside it said. */
+  /** Ends the server like a client. Returns the output of `toolbay console`. */
   async end() {
     const ended = once(this.#console, 'close');
     this.#server.stdin.end();

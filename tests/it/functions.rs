@@ -365,7 +365,7 @@ fn the_operator_defines_the_arguments_of_a_command() {
     );
     server
         .log
-        .wait_for("tools.count.input_schema: the plugin says itself what its tools' arguments are");
+        .wait_for("tools.count.input_schema: the plugin defines its tools' arguments itself");
     folder.put(
         "convert.toml",
         "[tools.convert]\ninput_schema = '{\"type\": 7}'",

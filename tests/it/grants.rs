@@ -189,3 +189,28 @@ fn a_grant_without_a_digest_allows_another_file() {
     folder.put("text.wasm", texts("two"));
     server.wait_for_text("count", "two", &["one"]);
 }
+
+#[test]
+fn check_refuses_and_warns_about_mounts_as_a_server_does() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let mount = |host: &str| {
+        format!(
+            "[[permissions.mounts]]\nhost = {host:?}\nguest = \"/g\"\naccess = \"read-write\"\n"
+        )
+    };
+    let check = || run(&folder, &["check", "plugins/a.wasm"]);
+    folder.put("a.toml", mount("."));
+    let refused = check();
+    assert_eq!(refused.code, 1, "{refused}");
+    let why = "a.toml:2: the mount of . contains the plugin folder";
+    assert!(refused.stdout.contains(why), "{refused}");
+    let listed = run(&folder, &["list"]);
+    assert!(listed.stdout.contains(why), "{listed}");
+    folder.put("a.toml", mount("../missing"));
+    let warned = check();
+    assert_eq!(warned.code, 0, "{warned}");
+    assert!(
+        warned.stdout.contains("missing") && warned.stdout.contains("does not exist"),
+        "{warned}"
+    );
+}

@@ -164,3 +164,72 @@ fn a_header_file_needs_the_same_permissions_as_a_secret_file() {
         );
     }
 }
+
+#[test]
+fn a_file_with_a_similar_name_is_not_ignored() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    for name in [
+        "toolbay.TOML",
+        "Toolbay.toml",
+        "toolbay.toml.txt",
+        "toolbay.tml",
+        "toolbay.toml.toml",
+        "toolbay (1).toml",
+        "toolbay.toml\u{200b}",
+    ] {
+        fs::write(folder.sibling_path(name), "require_approval = \"always\"\n").unwrap();
+        for command in [&["serve"][..], &["call", "a"]] {
+            let outcome = ToolbayCommand::new(&folder).args(command).run();
+            assert_eq!(outcome.code, 64, "{name:?}: {outcome}");
+            assert!(
+                outcome
+                    .stderr
+                    .contains("looks like the configuration file, whose name must be toolbay.toml"),
+                "{name:?}: {outcome}"
+            );
+        }
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["list", "--no-config"])
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        fs::remove_file(folder.sibling_path(name)).unwrap();
+    }
+    for name in [
+        "toolbay.toml.bak",
+        "toolbay.toml~",
+        "other.toml",
+        "pyproject.toml",
+    ] {
+        fs::write(folder.sibling_path(name), "nothing").unwrap();
+    }
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    // Next to the right file, another one is a copy.
+    folder.write_config("page_size = 7\n");
+    fs::write(folder.sibling_path("toolbay (1).toml"), "nothing").unwrap();
+    let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+}
+
+#[test]
+fn a_variable_that_is_not_text_is_not_ignored() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    for name in [
+        "TOOLBAY_REQUIRE_APPROVAL",
+        "TOOLBAY_AUDIT_FOLDER",
+        "TOOLBAY_CONFIG",
+        "TOOLBAY_PLUGINS",
+    ] {
+        for command in [&["serve"][..], &["list"]] {
+            let outcome = ToolbayCommand::new(&folder)
+                .args(command)
+                .with_shell_wrapper(&format!(
+                    "{name}=$(printf 'always\\377') && export {name} && exec \"$@\""
+                ))
+                .run();
+            assert_eq!(outcome.code, 64, "{name}: {outcome}");
+            let why = format!("{name}: the environment variable is not valid UTF-8");
+            assert!(outcome.stderr.contains(&why), "{outcome}");
+        }
+    }
+}

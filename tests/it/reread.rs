@@ -527,3 +527,133 @@ fn the_log_names_what_a_configuration_no_longer_sets() {
         "{line}"
     );
 }
+
+#[test]
+fn a_rotated_token_without_tools_keeps_its_tools() {
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a", "b"]).with_echo().build(),
+    );
+    let [(old, olds), (new, news), (_, others)] = ["ci", "ci", "ada"].map(|name| token(name, ""));
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{others}{olds}tools = [\"a\"]\n"))
+            .wait_until_ready();
+    let names = |token: &str| {
+        let headers = [("Authorization", &*bearer(token))];
+        let listed = server
+            .post_stateless("tools/list", json!({}), &headers)
+            .response_message();
+        listed["result"]["tools"].as_array().unwrap().len()
+    };
+    assert_eq!(names(&old), 1);
+    change_config(&folder, server.pid(), &format!("{others}{news}"));
+    server.log.wait_for(READ);
+    assert_eq!((status(&server, &old), names(&new)), (401, 1));
+    // It is removed, and added again.
+    change_config(&folder, server.pid(), &others);
+    server.log.wait_for_count(READ, 2);
+    assert_eq!(status(&server, &new), 401);
+    change_config(&folder, server.pid(), &format!("{others}{news}"));
+    server.log.wait_for_count(READ, 3);
+    assert_eq!(names(&new), 1);
+    change_config(
+        &folder,
+        server.pid(),
+        &format!("{others}{news}tools = [\"*\"]\n"),
+    );
+    server.log.wait_for_count(READ, 4);
+    assert_eq!(names(&new), 2);
+}
+
+#[test]
+fn a_token_that_is_added_again_has_no_tasks_results_and_sessions_of_the_removed_one() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[tools.lines]\ntask_support = \"optional\"");
+    let (_, others) = token("ada", "");
+    let [(old, olds), (new, news), (newest, newests)] = ["ci"; 3].map(|name| token(name, ""));
+    let results = "[results]\nshown = \"4KiB\"\n";
+    let config = |tokens: &str| format!("{results}{others}{tokens}");
+    let server = HttpServer::start_with_config(&folder, &config(&olds)).wait_until_ready();
+    let authorization = bearer(&old);
+    let headers = [("Authorization", authorization.as_str())];
+    let session = server.start_session_with_headers("2025-11-25", &headers);
+    let lines = |more: &str| {
+        let mut call = json!({"name": "lines", "arguments": {"n": 100_000}});
+        if !more.is_empty() {
+            call[more] = json!({});
+        }
+        call
+    };
+    let id = session.result("tools/call", lines("task"))["task"]["taskId"].take();
+    let result = session.result("tools/call", lines(""));
+    let uri = result["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|part| part["uri"].as_str())
+        .unwrap()
+        .to_owned();
+    session.result("tasks/result", json!({"taskId": id}));
+    // Whether the bearer of a token can continue the session, read the result and the task.
+    let access = |token: &str| {
+        let authorization = bearer(token);
+        let headers = [
+            ("Mcp-Session-Id", session.id.as_str()),
+            ("Authorization", authorization.as_str()),
+        ];
+        let ping = message::request(1, "ping", &json!({})).to_string();
+        let continued = server.post(&headers, ping.as_bytes()).status == 200;
+        let own = server.start_session_with_headers("2025-11-25", &headers[1..]);
+        let answers = |method: &str, params: Value| {
+            let message = own.request(method, params).response_message();
+            message.get("result").is_some()
+        };
+        [
+            continued,
+            answers("resources/read", json!({"uri": uri})),
+            answers("tasks/get", json!({"taskId": id})),
+        ]
+    };
+    assert_eq!(access(&old), [true; 3]);
+    // A rotated token has everything.
+    change_config(&folder, server.pid(), &config(&news));
+    server.log.wait_for(READ);
+    assert_eq!(access(&new), [true; 3]);
+    change_config(&folder, server.pid(), &config(""));
+    server.log.wait_for_count(READ, 2);
+    change_config(&folder, server.pid(), &config(&newests));
+    server.log.wait_for_count(READ, 3);
+    assert_eq!(access(&newest), [false; 3]);
+}
+
+#[test]
+fn a_removed_token_is_rejected_while_the_file_keeps_changing() {
+    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
+    let [(ada, adas), (bob, bobs)] = [token("ada", ""), token("bob", "")];
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
+    let path = folder.sibling_path("toolbay.toml");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let touched = scope.spawn(|| {
+            // Until the test has seen the effect, the file is never unchanged for a second.
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let file = fs::File::options().append(true).open(&path).unwrap();
+                file.set_modified(std::time::SystemTime::now()).unwrap();
+                std::thread::yield_now();
+            }
+        });
+        send_sighup(server.pid());
+        // The server waits until the file settles. This change removes a token.
+        change_config(&folder, server.pid(), &adas);
+        server
+            .log
+            .wait_for("tokens were removed or have fewer rights: bob");
+        assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
+        assert!(!server.log.text().contains(READ), "{}", server.log.text());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        touched.join().unwrap();
+    });
+    server.log.wait_for(READ);
+}

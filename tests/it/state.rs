@@ -485,7 +485,7 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
 fn acknowledged_changes_survive_a_killed_server() {
     const PARALLEL: usize = 4;
     let folder = folder_with_grant("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
-    let mut acknowledged = vec![0_u64; PARALLEL];
+    let mut acknowledged = [0_u64; PARALLEL];
     let mut kept = 0;
     for round in 0..5 {
         let mut server = StdioServer::start(&folder);

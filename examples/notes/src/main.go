@@ -1,5 +1,5 @@
-// Notes that the plugin keeps between calls: the host stores them, within the
-// quota of the grant.
+// Notes that persist between calls: the host stores them, within the quota of
+// the grant.
 package main
 
 import (
@@ -21,7 +21,7 @@ type titles struct {
 	Titles []string `json:"titles"`
 }
 
-// notes opens the bucket for what use does with it.
+// notes opens the bucket, and calls use with it.
 func notes[T any](use func(*toolbay.Bucket) (T, error)) (T, error) {
 	bucket, err := toolbay.OpenBucket("notes")
 	if err != nil {

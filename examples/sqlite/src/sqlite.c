@@ -29,7 +29,7 @@ static const char output_schema[] =
     "\"more\":{\"type\":\"boolean\",\"description\":\"Whether there are more rows than were asked for.\"}},"
     "\"required\":[\"columns\",\"rows\",\"more\"]}";
 
-// Reading is all that a statement may do. The mount says so as well; this gives the model a better message.
+// A statement may only read. The mount also enforces this, but this check gives the model a better message.
 static int authorize(void *, int action, const char *, const char *function, const char *, const char *) {
     switch (action) {
     case SQLITE_SELECT:
@@ -74,7 +74,7 @@ static void write_value(toolbay_writer *writer, sqlite3_stmt *statement, int col
     }
 }
 
-// Writes the rows up to the limit. Returns SQLite's code for how the statement ended.
+// Writes the rows up to the limit. Returns SQLite's result code of the statement.
 static int write_rows(toolbay_writer *writer, sqlite3_stmt *statement, unsigned limit) {
     const int columns = sqlite3_column_count(statement);
     toolbay_write_key(writer, toolbay_str("columns"));
@@ -98,7 +98,7 @@ static int write_rows(toolbay_writer *writer, sqlite3_stmt *statement, unsigned 
 static toolbay_result *query(const void *arguments) {
     const struct query *args = arguments;
     sqlite3 *database;
-    // Immutable: nobody changes the file meanwhile, so SQLite needs neither locks nor a journal.
+    // Immutable: the file does not change during the call, so SQLite needs neither locks nor a journal.
     const toolbay_string path = toolbay_format("file:%s/%s?mode=ro&immutable=1", FOLDER, args->file);
     int code = sqlite3_open_v2(path.data, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
     if (code != SQLITE_OK) return toolbay_invalid("%s cannot be opened: %s", args->file, sqlite3_errmsg(database));
@@ -107,7 +107,7 @@ static toolbay_result *query(const void *arguments) {
     sqlite3_stmt *statement;
     const char *rest;
     code = sqlite3_prepare_v2(database, args->sql, -1, &statement, &rest);
-    // Of VACUUM, the authorizer hears only when it runs.
+    // The authorizer is called for VACUUM only when the statement runs.
     if (code == SQLITE_AUTH || (code == SQLITE_OK && statement && !sqlite3_stmt_readonly(statement))) {
         return toolbay_invalid("only SELECT is possible: the database cannot be changed");
     }

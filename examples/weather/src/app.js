@@ -1,5 +1,5 @@
 // The weather, from a forecast service whose address the operator configures.
-// What it answers is in Open-Meteo's format.
+// Its responses have Open-Meteo's format.
 
 import { InvalidArguments, t, tool } from 'toolbay';
 

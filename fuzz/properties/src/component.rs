@@ -11,7 +11,7 @@ use serde_json::Map;
 use tokio::runtime::Runtime;
 use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
 use toolbay_catalog::{
-    CatalogPublisher, LoadError, LoadOutcome, PluginCandidate, PluginLoader, Snapshot, assemble,
+    CatalogPublisher, LoadError, LoadOutcome, PluginLoader, PluginState, Snapshot, assemble,
     channel,
 };
 use toolbay_mcp::{Revision, result_json, tool_json};
@@ -182,7 +182,7 @@ impl Components {
     }
 
     fn offer(&self, loaded: LoadOutcome) {
-        let candidate = PluginCandidate {
+        let candidate = PluginState {
             plugin: Some(loaded.plugin),
             problem: None,
             remarks: loaded.remarks,

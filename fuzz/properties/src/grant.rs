@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{Config, Flags, Server};
 use toolbay_catalog::{
-    ComponentContents, Grant, LoadPolicy, LoadedComponent, Plugin, PluginCandidate, PluginTerms,
+    ComponentContents, Grant, LoadPolicy, LoadedComponent, Plugin, PluginState, PluginTerms,
     assemble, channel,
 };
 use toolbay_mcp::jsonrpc::INTERNAL_ERROR;
@@ -169,9 +169,9 @@ impl Grants {
             plugin.terms.rate_limit.map(|rate| rate.limit),
         ];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
-        let candidate = PluginCandidate {
+        let candidate = PluginState {
             plugin: Some(Arc::new(plugin)),
-            ..PluginCandidate::default()
+            ..PluginState::default()
         };
         let snapshot = assemble(&BTreeMap::from([("acme".to_owned(), candidate)]), true);
         for problem in snapshot

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_catalog::{
-    ApprovalSetting, Catalog, DescriptionLimits, FolderReloader, FolderWatcher, LoadPolicy,
+    ApprovalSetting, Catalog, DescribeLimits, FolderReloader, FolderWatcher, LoadPolicy,
     MatchBudget, PluginFileStatus, PluginLoader, PublishListener, Snapshot, channel,
 };
 use toolbay_model::{Limits, ResourceContent};
@@ -86,7 +86,7 @@ impl Folder {
             require_approval: ApprovalSetting::Never,
             max_component_size: ByteSize::mib(1),
             guarded_paths: Vec::new(),
-            description_limits: DescriptionLimits {
+            description_limits: DescribeLimits {
                 tools: 10,
                 prompts: 10,
                 resources: 10,
@@ -327,7 +327,7 @@ async fn code_and_plain_files_are_one_plugin() {
     assert_eq!(
         alone.plugins["a"].problems,
         [
-            "a.toml: there is no a.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
+            "a.toml: there is no a.wasm, so only prefix, separator, limits, rate_limit and permissions.ui of the grant have an effect"
         ]
     );
 

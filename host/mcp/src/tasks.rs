@@ -111,6 +111,20 @@ impl TaskTable {
         self.inner.running.reopen();
     }
 
+    /// Removes all tasks of a caller that no longer exists, and stops their calls. A later caller
+    /// with the same name does not have them.
+    pub fn remove_owner(&self, owner: &str) {
+        self.inner.store.remove_owner(owner);
+        self.live_tasks().retain(|_, live| {
+            let is_other = *live.owner != *owner;
+            if !is_other {
+                live.set_state(TaskState::Cancelled);
+                live.cancel.cancel();
+            }
+            is_other
+        });
+    }
+
     /// Returns the options.
     pub(crate) fn options(&self) -> &TaskOptions {
         &self.inner.options

@@ -1,5 +1,4 @@
-//! Sanitization and formatting of text: people and models must see the same text, without hidden
-//! effects.
+//! Sanitization and formatting of text, so that people and models see the same text.
 //!
 //! Terminals execute control characters, and bidirectional overrides change the order in which text
 //! is displayed. Both are removed from a tool's answer ([`clean`]), from a line of the log and from

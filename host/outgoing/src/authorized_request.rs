@@ -167,14 +167,14 @@ where
         } = self;
         let head_bytes = target.head_bytes(&request)?;
         let method = request.method().clone();
-        let exchange = Arc::new(UploadState::new());
+        let upload_state = Arc::new(UploadState::new());
         let cancel = CancellationToken::new();
         let (parts, body) = request.into_parts();
         let upload = UploadBody::new(
             body,
             target.body_length,
             meter.clone(),
-            exchange.clone(),
+            upload_state.clone(),
             cancel.clone(),
         )?;
         let cancel = cancel.drop_guard();
@@ -184,31 +184,31 @@ where
             client: &client,
             target: &target,
             partition,
-            exchange: &exchange,
+            exchange: &upload_state,
             timeouts,
             deadline,
         };
         let (mut lease, response) = attempt.send(Request::from_parts(parts, upload)).await?;
         let (mut parts, incoming) = response.into_parts();
-        if !exchange.is_sent() {
+        if !upload_state.is_sent() {
             // The reader of the response does not have to write the rest of the request.
             lease.release_driver();
         }
         count_head(&parts, meter)?;
         header_fields::remove_hop_by_hop(&mut parts.headers);
         let declared = declared_length(&method, parts.status, &parts.headers);
-        let receipt = ResponseContext {
+        let context = ResponseContext {
             lease,
             declared,
             meter: meter.clone(),
-            upload: exchange,
+            upload: upload_state,
             between_bytes: timeouts.between_bytes,
             deadline,
-            request: cancel,
+            cancel_request: cancel,
         };
         Ok(Response::from_parts(
             parts,
-            ResponseBody::new(incoming, receipt),
+            ResponseBody::new(incoming, context),
         ))
     }
 }

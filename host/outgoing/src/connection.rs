@@ -180,7 +180,7 @@ pub(crate) async fn establish(
             .handshake(io)
             .await
             .map_err(failed)?;
-        // Requests also receive the error.
+        // The error is dropped here: the requests on the connection receive it too.
         let work = ConnectionDriver::new(async { drop(connection.await) });
         Ok(HttpConnection {
             sender: RequestSender::Http2(sender),

@@ -105,10 +105,10 @@ impl Drop for DriverLease {
 /// first polled with a waker that does nothing. Otherwise the connection's own task would wake,
 /// find that the driver is leased, and sleep again.
 pub(crate) async fn drive_while_waiting<T>(
-    loan: Option<&DriverLease>,
+    lease: Option<&DriverLease>,
     waited: impl Future<Output = T>,
 ) -> T {
-    let Some(loan) = loan else {
+    let Some(loan) = lease else {
         return waited.await;
     };
     let mut waited = std::pin::pin!(waited);

@@ -77,7 +77,7 @@ pub(crate) struct NegotiatedTransport {
 
 impl HttpConnector {
     /// Creates a connector and reads the certificates. This blocks, and happens once. All plugins
-    /// together have at most `socket_budget` sockets, and at least one.
+    /// together have at most `sockets` sockets, and at least one.
     ///
     /// # Errors
     ///
@@ -114,14 +114,17 @@ impl HttpConnector {
     pub(crate) async fn connect(
         &self,
         origin: &UrlOrigin,
-        opened: &[toolbay_policy::AddressRange],
-        places: &PluginLookups,
+        private_networks: &[toolbay_policy::AddressRange],
+        lookups: &PluginLookups,
         until: Instant,
     ) -> Result<NegotiatedTransport, SendError> {
         let stream = match &self.proxy {
-            Some(proxy) => self.connect_to_proxy(proxy, origin, opened, until).await?,
+            Some(proxy) => {
+                self.connect_to_proxy(proxy, origin, private_networks, until)
+                    .await?
+            }
             None => {
-                self.connect_to_origin(origin, opened, places, until)
+                self.connect_to_origin(origin, private_networks, lookups, until)
                     .await?
             }
         };
@@ -145,11 +148,11 @@ impl HttpConnector {
         &self,
         proxy: &ProxySettings,
         origin: &UrlOrigin,
-        opened: &[toolbay_policy::AddressRange],
+        private_networks: &[toolbay_policy::AddressRange],
         until: Instant,
     ) -> Result<TcpStream, SendError> {
         if let NormalizedHost::Ip(address) = origin.host {
-            filter_addresses(&[address], opened).map_err(SendError::AddressesRefused)?;
+            filter_addresses(&[address], private_networks).map_err(SendError::AddressesRefused)?;
         }
         let addresses = match &proxy.host {
             NormalizedHost::Ip(address) => vec![*address],
@@ -171,22 +174,22 @@ impl HttpConnector {
     async fn connect_to_origin(
         &self,
         origin: &UrlOrigin,
-        opened: &[toolbay_policy::AddressRange],
-        places: &PluginLookups,
+        private_networks: &[toolbay_policy::AddressRange],
+        lookups: &PluginLookups,
         until: Instant,
     ) -> Result<TcpStream, SendError> {
         let addresses = match &origin.host {
             NormalizedHost::Ip(address) => vec![*address],
             NormalizedHost::Name(name) => {
-                let lookup = self.lookups.resolve(name, Some(places));
+                let lookup = self.lookups.resolve(name, Some(lookups));
                 run_until(until, SendError::ResolveTimeout, lookup).await?
             }
         };
         let addresses =
-            filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
+            filter_addresses(&addresses, private_networks).map_err(SendError::AddressesRefused)?;
         let dialed = dial(&addresses, origin.port, &self.sockets);
         let stream = run_until(until, SendError::ConnectTimeout, dialed).await?;
-        check_peer(&stream, opened)?;
+        check_peer(&stream, private_networks)?;
         Ok(stream)
     }
 }

@@ -84,11 +84,14 @@ fn interleave_families(addresses: &[IpAddr]) -> VecDeque<IpAddr> {
 
 /// Checks that connections to the peer of a socket are allowed. The addresses were filtered before;
 /// this checks the address that is actually used.
-pub(crate) fn check_peer(stream: &TcpStream, opened: &[AddressRange]) -> Result<(), SendError> {
+pub(crate) fn check_peer(
+    stream: &TcpStream,
+    private_networks: &[AddressRange],
+) -> Result<(), SendError> {
     let peer = stream
         .peer_addr()
         .map_err(|error| SendError::Reset(error.to_string()))?;
-    filter_addresses(&[peer.ip()], opened)
+    filter_addresses(&[peer.ip()], private_networks)
         .map(drop)
         .map_err(SendError::AddressesRefused)
 }

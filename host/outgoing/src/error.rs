@@ -19,7 +19,7 @@ pub enum SendError {
     #[error("The `Host` header must name the host of the request's address, or be left out.")]
     HostHeader,
     /// The fields or the target of the request are too long. `HTTP-request-header-section-size`.
-    #[error("The headers of the request, with its path, must have at most 64 KiB.")]
+    #[error("The request line and the headers must not exceed 64 KiB.")]
     RequestHeadTooLarge,
     /// The field `Content-Length` is not one number. `HTTP-request-body-size`.
     #[error("The `Content-Length` header of the request must be one decimal number.")]
@@ -36,8 +36,8 @@ pub enum SendError {
     /// The call has used all of its requests or bytes. `HTTP-request-denied` for requests, and
     /// `HTTP-request-body-size` or `HTTP-response-body-size` for bytes.
     #[error("{}", match .0 {
-        ExceededLimit::Requests => "This call has sent as many HTTP requests as it may.",
-        ExceededLimit::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
+        ExceededLimit::Requests => "This call has reached its limit of HTTP requests.",
+        ExceededLimit::Bytes => "This call has reached its limit of bytes sent and received over HTTP.",
     })]
     LimitExceeded(ExceededLimit),
 
@@ -56,12 +56,12 @@ pub enum SendError {
 
     /// All connections of the plugin are in use, and none became free within the timeout for
     /// connecting. `connection-limit-reached`.
-    #[error("This tool has as many connections open as it may, and none became free in time.")]
-    NoConnection,
+    #[error("This tool has reached its limit of open connections, and none became free in time.")]
+    PluginConnectionLimit,
     /// All plugins together have the maximum number of open connections, and none became free
     /// within the timeout for connecting. `connection-limit-reached`.
-    #[error("The server has as many connections open as it may, and none became free in time.")]
-    NoSocket,
+    #[error("The server has reached its limit of open connections, and none became free in time.")]
+    ServerConnectionLimit,
     /// No connection was established within the timeout. `connection-timeout`.
     #[error("The host did not accept a connection in time.")]
     ConnectTimeout,
@@ -110,7 +110,7 @@ pub enum SendError {
     #[error("The host stopped sending in the middle of its response.")]
     BetweenBytesTimeout,
     /// The deadline of the call passed. `HTTP-response-timeout`.
-    #[error("The time of the call is over.")]
+    #[error("The call has reached its time limit.")]
     Deadline,
     /// The connection ended. `connection-terminated`.
     #[error("The connection to the host ended before the response was complete.")]
@@ -120,7 +120,7 @@ pub enum SendError {
     Protocol(String),
     /// The head of the response is larger than 64 KiB or has more than 100 fields, or too many
     /// bytes preceded it. `HTTP-response-header-section-size`.
-    #[error("The headers of the response are larger than 64 KiB, or more than 100.")]
+    #[error("The response has more than 64 KiB of headers, or more than 100 headers.")]
     HeadTooLarge,
     /// The body of the response does not have the length that the response declares.
     /// `HTTP-response-incomplete`.
@@ -150,7 +150,7 @@ impl SendError {
             Self::NoAddress => "destination-not-found",
             Self::Resolve(_) => "DNS-error",
             Self::ResolveTimeout => "DNS-timeout",
-            Self::NoConnection | Self::NoSocket => "connection-limit-reached",
+            Self::PluginConnectionLimit | Self::ServerConnectionLimit => "connection-limit-reached",
             Self::ConnectTimeout => "connection-timeout",
             Self::ConnectionRefused(_) => "connection-refused",
             Self::Unreachable(_) | Self::Proxy(_) => "destination-unavailable",
@@ -194,8 +194,8 @@ impl SendError {
             | Self::Reset(details)
             | Self::Protocol(details)
             | Self::Incomplete(details) => Some(details.clone()),
-            Self::NoSocket => Some(
-                "a sixteenth of the files that the server may have open is for the HTTP connections of all plugins; to allow \
+            Self::ServerConnectionLimit => Some(
+                "the HTTP connections of all plugins share a sixteenth of the server's limit of open files; to allow \
                  more, raise the limit of open files (`ulimit -n`)"
                     .to_owned(),
             ),
@@ -208,7 +208,7 @@ impl SendError {
             | Self::LimitExceeded(_)
             | Self::NoAddress
             | Self::ResolveTimeout
-            | Self::NoConnection
+            | Self::PluginConnectionLimit
             | Self::ConnectTimeout
             | Self::TlsAlert { .. }
             | Self::FirstByteTimeout

@@ -23,7 +23,7 @@ impl ReadAllowance {
         Self(Arc::new(AtomicUsize::new(usize::MAX)))
     }
 
-    /// Allows `bytes` more bytes.
+    /// Sets the remaining allowance to `bytes`.
     pub(crate) fn set(&self, bytes: usize) {
         self.0.store(bytes, Ordering::Relaxed);
     }

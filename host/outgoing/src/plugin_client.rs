@@ -20,7 +20,7 @@ use crate::proxy::ProxySettings;
 pub struct PluginClient {
     connector: Arc<HttpConnector>,
     rules: Vec<HttpRule>,
-    opened: Vec<toolbay_policy::AddressRange>,
+    private_networks: Vec<toolbay_policy::AddressRange>,
     lookups: PluginLookups,
     pool: Arc<ConnectionPool>,
     _close: DropGuard,
@@ -28,12 +28,12 @@ pub struct PluginClient {
 
 impl PluginClient {
     /// Creates a client for requests that `rules` allow, to addresses that are globally reachable
-    /// or in `opened`. At most `connections` are open at once, and at least one. Idle connections
+    /// or in `private_networks`. At most `connections` are open at once, and at least one. Idle connections
     /// count, and are closed to make room for others.
     pub fn new(
         connector: Arc<HttpConnector>,
         rules: Vec<HttpRule>,
-        opened: Vec<toolbay_policy::AddressRange>,
+        private_networks: Vec<toolbay_policy::AddressRange>,
         connections: usize,
     ) -> Self {
         let close = CancellationToken::new();
@@ -43,7 +43,7 @@ impl PluginClient {
         Self {
             connector,
             rules,
-            opened,
+            private_networks,
             lookups: PluginLookups::new(),
             pool,
             _close: close.drop_guard(),
@@ -76,7 +76,7 @@ impl PluginClient {
         until: Instant,
     ) -> Result<ConnectionLease, SendError> {
         let got = async { Ok(self.pool.checkout(key).await) };
-        let slot = match run_until(until, SendError::NoConnection, got).await? {
+        let slot = match run_until(until, SendError::PluginConnectionLimit, got).await? {
             PoolCheckout::Existing(lease) => return Ok(lease),
             PoolCheckout::NewSlot(slot) => slot,
         };
@@ -85,16 +85,17 @@ impl PluginClient {
                 .sockets
                 .reserve()
                 .await
-                .ok_or(SendError::NoSocket)
+                .ok_or(SendError::ServerConnectionLimit)
         };
-        let slot = slot.with_socket(run_until(until, SendError::NoSocket, room).await?);
+        let slot =
+            slot.with_socket(run_until(until, SendError::ServerConnectionLimit, room).await?);
         let close = self.pool.child_token();
         // A cancelled handshake closes the connection.
         let given_up = close.clone().drop_guard();
         let tasks = ConnectionTasks::new(close, slot);
         let connected = self
             .connector
-            .connect(&key.origin, &self.opened, &self.lookups, until)
+            .connect(&key.origin, &self.private_networks, &self.lookups, until)
             .await?;
         let established = run_until(
             until,

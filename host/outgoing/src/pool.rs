@@ -37,8 +37,8 @@ pub(crate) struct PoolKey {
 /// A pool with a limited number of connections. Idle connections are evicted when the limit is
 /// reached.
 pub(crate) struct ConnectionPool {
-    kept: Mutex<PoolState>,
-    room: Arc<Semaphore>,
+    state: Mutex<PoolState>,
+    permits: Arc<Semaphore>,
     /// Notified when a connection became idle or ended.
     changed: Arc<Notify>,
     /// Held by the next request that waits for a connection: first come, first served.
@@ -87,8 +87,8 @@ impl ConnectionPool {
     /// [`IDLE_TIMEOUT`] without a request. All of them end with `close`.
     pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
-            kept: Mutex::default(),
-            room: Arc::new(Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS))),
+            state: Mutex::default(),
+            permits: Arc::new(Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS))),
             changed: Arc::default(),
             turn: tokio::sync::Mutex::default(),
             idle: IDLE_TIMEOUT,
@@ -97,7 +97,7 @@ impl ConnectionPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.kept.lock()
+        self.state.lock()
     }
 
     /// Returns a connection for the key, or a slot for a new one. Waits until one is available.
@@ -114,7 +114,7 @@ impl ConnectionPool {
             if let Some(lease) = self.reuse(key).await {
                 return PoolCheckout::Existing(lease);
             }
-            if let Ok(permit) = self.room.clone().try_acquire_owned() {
+            if let Ok(permit) = self.permits.clone().try_acquire_owned() {
                 return PoolCheckout::NewSlot(ConnectionSlot::new(permit, self.changed.clone()));
             }
             self.close_oldest_idle();
@@ -132,7 +132,7 @@ impl ConnectionPool {
         let HttpConnection {
             sender,
             allowance,
-            driver: work,
+            driver,
         } = established;
         let close = tasks.close.clone();
         let mut kept = self.lock();
@@ -140,8 +140,8 @@ impl ConnectionPool {
         kept.next_id += 1;
         let (state, loan) = match &sender {
             RequestSender::Http1(_) => (
-                ConnectionState::Http1(None, Arc::clone(&work)),
-                Some(work.lease()),
+                ConnectionState::Http1(None, Arc::clone(&driver)),
+                Some(driver.lease()),
             ),
             RequestSender::Http2(sender) => (ConnectionState::Http2(sender.clone(), 1), None),
         };
@@ -157,7 +157,7 @@ impl ConnectionPool {
         let pool = Arc::downgrade(self);
         hyper::rt::Executor::execute(
             tasks,
-            drive(DriverTask(work), tasks.ended.clone(), pool, id),
+            drive(DriverTask(driver), tasks.ended.clone(), pool, id),
         );
         ConnectionLease {
             pool: self.clone(),
@@ -299,13 +299,13 @@ impl ConnectionPool {
     /// Sets the idle timeout. Must be called before the first connection.
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
-        let room = self.room.clone();
+        let room = self.permits.clone();
         let close = self.close.clone();
         let (kept, changed, turn) =
             <(Mutex<PoolState>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
         *self = Arc::new(Self {
-            kept,
-            room,
+            state: kept,
+            permits: room,
             changed,
             turn,
             idle,
@@ -322,7 +322,7 @@ impl ConnectionPool {
     /// Returns the number of further connections that can be opened.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
-        self.room.available_permits()
+        self.permits.available_permits()
     }
 }
 
@@ -349,21 +349,21 @@ impl IdleSocketHolder for ConnectionPool {
 }
 
 /// Drives a connection until it ends, or until its idle timeout has passed.
-async fn drive(work: DriverTask, ended: CancellationToken, pool: Weak<ConnectionPool>, id: u64) {
+async fn drive(driver: DriverTask, ended: CancellationToken, pool: Weak<ConnectionPool>, id: u64) {
     // The first check is after one idle timeout: a connection that becomes idle later expires
     // later.
-    let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
+    let mut next_check = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
         tokio::select! {
-            () = poll_fn(|context| work.0.poll_as_owner(context)) => break,
-            () = sleep_until(look) => match pool.upgrade().and_then(|pool| pool.expire(id)) {
-                Some(at) => look = at,
+            () = poll_fn(|context| driver.0.poll_as_owner(context)) => break,
+            () = sleep_until(next_check) => match pool.upgrade().and_then(|pool| pool.expire(id)) {
+                Some(at) => next_check = at,
                 None => break,
             },
         }
     }
     // The connection has ended or was idle for too long, no matter which task drives it.
-    drop(work);
+    drop(driver);
     match pool.upgrade() {
         Some(pool) => pool.retire(id, &ended),
         None => ended.cancel(),
@@ -425,8 +425,8 @@ impl ConnectionLease {
 
     /// Returns the connection to the pool after a complete response. If the request is not
     /// complete, the connection cannot be reused.
-    pub(crate) fn complete(mut self, exchange: &UploadState) {
-        self.complete = exchange.is_sent();
+    pub(crate) fn complete(mut self, upload: &UploadState) {
+        self.complete = upload.is_sent();
     }
 }
 

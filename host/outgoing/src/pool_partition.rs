@@ -32,9 +32,9 @@ impl PoolPartition {
 impl fmt::Debug for PoolPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() {
-            "Partition(..)"
+            "PoolPartition(..)"
         } else {
-            "Partition::NONE"
+            "PoolPartition::NONE"
         })
     }
 }

@@ -30,13 +30,13 @@ pub struct ResponseBody {
     lease: Option<ConnectionLease>,
     /// The length that the response declares, if any.
     declared: Option<u64>,
-    so_far: u64,
+    received: u64,
     meter: Arc<RequestMeter>,
     upload: Arc<UploadState>,
     between_bytes: Duration,
     deadline: Instant,
     /// The read timeout. It runs while a reader waits.
-    silence: Pin<Box<Sleep>>,
+    read_timeout: Pin<Box<Sleep>>,
     waiting: bool,
     _request: DropGuard,
 }
@@ -50,11 +50,11 @@ pub(crate) struct ResponseContext {
     pub(crate) between_bytes: Duration,
     pub(crate) deadline: Instant,
     /// Cancels the rest of the request on drop.
-    pub(crate) request: DropGuard,
+    pub(crate) cancel_request: DropGuard,
 }
 
 impl ResponseBody {
-    pub(crate) fn new(incoming: Incoming, receipt: ResponseContext) -> Self {
+    pub(crate) fn new(incoming: Incoming, context: ResponseContext) -> Self {
         let ResponseContext {
             lease,
             declared,
@@ -62,18 +62,18 @@ impl ResponseBody {
             upload: exchange,
             between_bytes,
             deadline,
-            request,
-        } = receipt;
+            cancel_request: request,
+        } = context;
         let mut received = Self {
             incoming,
             lease: Some(lease),
             declared,
-            so_far: 0,
+            received: 0,
             meter,
             upload: exchange,
             between_bytes,
             deadline,
-            silence: Box::pin(sleep_until(deadline)),
+            read_timeout: Box::pin(sleep_until(deadline)),
             waiting: false,
             _request: request,
         };
@@ -112,13 +112,13 @@ impl ResponseBody {
     }
 
     /// Polls the read timeout, which starts with the first poll after a frame.
-    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<SendError> {
+    fn poll_read_timeout(&mut self, cx: &mut Context<'_>) -> Poll<SendError> {
         if !self.waiting {
             let until = timeout_deadline(self.between_bytes, self.deadline);
-            self.silence.as_mut().reset(until);
+            self.read_timeout.as_mut().reset(until);
             self.waiting = true;
         }
-        ready!(self.silence.as_mut().poll(cx));
+        ready!(self.read_timeout.as_mut().poll(cx));
         Poll::Ready(if Instant::now() >= self.deadline {
             SendError::Deadline
         } else {
@@ -142,8 +142,8 @@ impl ResponseBody {
             return self.fail(which.into());
         }
         if frame.is_data() {
-            self.so_far = self
-                .so_far
+            self.received = self
+                .received
                 .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         }
         if self.incoming.is_end_stream() {
@@ -163,7 +163,7 @@ impl ResponseBody {
     /// Returns whether the body does not have the declared length so far.
     fn is_incomplete(&self) -> bool {
         self.declared
-            .is_some_and(|declared| declared != self.so_far)
+            .is_some_and(|declared| declared != self.received)
     }
 
     fn incomplete(&self) -> SendError {
@@ -172,7 +172,7 @@ impl ResponseBody {
             .map_or_else(|| "no".to_owned(), |declared| declared.to_string());
         SendError::Incomplete(format!(
             "received {} bytes, declared {declared}",
-            self.so_far
+            self.received
         ))
     }
 }
@@ -192,7 +192,7 @@ impl Body for ResponseBody {
             return self.fail(SendError::Deadline);
         }
         let Poll::Ready(frame) = self.poll_incoming(cx) else {
-            let error = ready!(self.poll_silence(cx));
+            let error = ready!(self.poll_read_timeout(cx));
             return self.fail(error);
         };
         self.waiting = false;

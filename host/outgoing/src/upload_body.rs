@@ -30,7 +30,7 @@ pub(crate) struct UploadBody {
     read_ahead: Option<Frame<Bytes>>,
     ended: bool,
     meter: Arc<RequestMeter>,
-    exchange: Arc<UploadState>,
+    state: Arc<UploadState>,
     /// Ready when no caller waits for the response any more.
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
 }
@@ -47,7 +47,7 @@ impl UploadBody {
         guest: B,
         length: Option<u64>,
         meter: Arc<RequestMeter>,
-        exchange: Arc<UploadState>,
+        state: Arc<UploadState>,
         cancel: CancellationToken,
     ) -> Result<Self, SendError>
     where
@@ -72,7 +72,7 @@ impl UploadBody {
             read_ahead: None,
             ended: false,
             meter,
-            exchange,
+            state,
             cancelled,
         })
     }
@@ -115,7 +115,7 @@ impl UploadBody {
 
     fn fail(&mut self, error: SendError) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         self.ended = true;
-        self.exchange.fail(error.clone());
+        self.state.fail(error.clone());
         Poll::Ready(Some(Err(error)))
     }
 }
@@ -139,11 +139,11 @@ impl Body for UploadBody {
         }
         let frame = match self.poll_guest(cx) {
             Poll::Pending => {
-                self.exchange.wait_for_guest();
+                self.state.wait_for_guest();
                 return Poll::Pending;
             }
             Poll::Ready(taken) => {
-                self.exchange.wait_for_server();
+                self.state.wait_for_server();
                 match taken {
                     None => return Poll::Ready(None),
                     Some(Err(error)) => return self.fail(error),
@@ -191,7 +191,7 @@ impl Body for UploadBody {
 /// hyper drops a body when it needs nothing more from it.
 impl Drop for UploadBody {
     fn drop(&mut self) {
-        self.exchange.wait_for_server();
-        self.exchange.set_sent();
+        self.state.wait_for_server();
+        self.state.set_sent();
     }
 }

@@ -22,7 +22,7 @@ pub enum HttpAnswer {
         end: Option<HttpError>,
     },
     /// Failure without a response.
-    Nothing(HttpError),
+    Failed(HttpError),
 }
 
 /// Request errors that guests can receive, with the names of `wasi:http`.
@@ -73,8 +73,8 @@ impl HttpAnswer {
                     .sum();
                 fields + body.0.len() + pieces.len() * size_of::<u32>()
             }
-            Self::Nothing(HttpError::InternalError(why)) => why.len(),
-            Self::Nothing(_) => 0,
+            Self::Failed(HttpError::InternalError(why)) => why.len(),
+            Self::Failed(_) => 0,
         }
     }
 }

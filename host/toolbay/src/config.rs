@@ -62,6 +62,7 @@ pub use self::server::ServerConfig;
 pub use self::state::StateConfig;
 pub use self::tasks::TasksConfig;
 pub(crate) use self::token_removals::RemainingTokens;
+pub(crate) use self::variables::environment_variables;
 use crate::limits::breaker::BreakerRules;
 use crate::process::logging;
 

@@ -1,5 +1,5 @@
-/* The contract in wit/plugin.wit as the component model's canonical ABI lays it
- * out in memory: what the plugin exports, and what it imports of the host. */
+/* The contract in wit/plugin.wit in the memory layout of the component model's
+ * canonical ABI: the exports of the plugin, and its imports from the host. */
 
 #ifdef __wasm__
 
@@ -193,11 +193,11 @@ _Static_assert(sizeof(ask_answer) == 16, "result<list<string>, ask-error>");
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
-/* Memory that the host writes strings into. */
+/* Allocates memory that the host writes strings to. */
 EXPORT("cabi_realloc")
 void *toolbay_cabi_realloc(void *memory, size_t old_size, size_t alignment, size_t size) {
     (void)old_size;
-    (void)alignment; /* never more than malloc's own */
+    (void)alignment; /* never larger than that of malloc */
     return toolbay_reallocate(memory, size);
 }
 
@@ -209,7 +209,7 @@ static option_string option_of(const char *value) {
     return option(value ? toolbay_str(value) : (toolbay_string){0});
 }
 
-/* Bytes, which are no text. */
+/* Bytes that are not text. */
 static option_string bytes(toolbay_string value) {
     return (option_string){value.data != NULL, value};
 }
@@ -317,7 +317,7 @@ const answer *toolbay_call_tool(const char *name, size_t name_size, const char *
 
 /* The functions below are exported by the macros that define the tables. */
 
-/* Copies, with a NUL at their ends, of what the host wrote. */
+/* Returns NUL-terminated copies of the values that the host wrote. */
 static toolbay_values lift_values(const toolbay_setting *given, size_t count) {
     toolbay_setting *values = toolbay_allocate(count * sizeof *values);
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Questions to the caller: to JSON, and the answers from it. */
+/* Questions to the caller as JSON, and their answers from JSON. */
 
 #include <string.h>
 
@@ -6,13 +6,13 @@
 
 /* --------------------------------------------------------------- questions */
 
-/* The parameters of a question while they are written. */
+/* A writer for the parameters of a question. */
 typedef struct {
     toolbay_writer *writer;
-    const toolbay_json *more; /* what the author wrote as JSON, or NULL */
+    const toolbay_json *more; /* parameters that the author gives as JSON, or NULL */
 } params;
 
-/* Begins a member, unless the author wrote it. */
+/* Begins a member, unless the author gives it. */
 static bool begin(params *params, const char *name) {
     if (params->more && toolbay_json_get(params->more, toolbay_str(name))) return false;
     toolbay_write_key(params->writer, toolbay_str(name));
@@ -102,7 +102,7 @@ static toolbay_string string_of(const toolbay_json *object, const char *name) {
     return string;
 }
 
-/* Reads what the user did, and the fields of a form. */
+/* Reads the user's action, and the fields of a form. */
 static toolbay_reply elicited(const toolbay_question *question, toolbay_reply reply) {
     const toolbay_string action = string_of(reply.result, "action");
     const char *did = action.data ? action.data : "";
@@ -123,7 +123,7 @@ static toolbay_reply elicited(const toolbay_question *question, toolbay_reply re
     return reply;
 }
 
-/* The text of what the model wrote: one block, or several. */
+/* Returns the text that the model wrote: one block, or several. */
 static toolbay_string sampled(const toolbay_json *result) {
     const toolbay_json *content = toolbay_json_get(result, toolbay_str("content"));
     if (!content) return toolbay_str("");

@@ -1,8 +1,9 @@
-/* What the kinds of content block are called. */
+/* The names of the kinds of content blocks. */
 
 #include "internal.h"
 
-/* A kind without a case is an error, whatever the project asks of its compiler. */
+/* A kind without a case is an error, regardless of the project's compiler flags.
+ * */
 #pragma GCC diagnostic error "-Wswitch"
 
 block_names toolbay_block_names(toolbay_block_kind kind) {

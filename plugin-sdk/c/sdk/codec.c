@@ -1,4 +1,4 @@
-/* Between JSON and the structs that a toolbay_type describes. */
+/* Conversion between JSON and the structs that a toolbay_type describes. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,8 @@ static void encode_value(toolbay_writer *writer, const toolbay_field *field, con
     }
 }
 
-/* Whether the field holds nothing: a pointer, or a string's, is NULL. */
+/* Returns whether the field has no value: its pointer, or that of its string,
+ * is NULL. */
 static bool is_nothing(const toolbay_field *field, const char *at) {
     const bool points = field->pointer || field->kind == TOOLBAY_KIND_TEXT || field->kind == TOOLBAY_KIND_STRING;
     return !field->list && points && !load_pointer(at);
@@ -229,7 +230,7 @@ static toolbay_string decode_field(
     char *at = value + field->offset;
     if (field->list) return decode_list(field, path, json, at, value + field->count_offset);
     if (field->nullable && toolbay_json_kind_of(json) == TOOLBAY_JSON_NULL) {
-        /* Nothing: what the field's default may have put there goes. */
+        /* Clears the value that the default may have set. */
         memset(at, 0, field->pointer ? sizeof(void *) : field->size);
         return (toolbay_string){0};
     }

@@ -1,26 +1,26 @@
-//! The SDK's own blocks of memory in a plugin, over the memory of a call. The C library's `malloc` asks the system for
-//! memory again and again, which takes longer than most calls.
+//! The SDK's heap in a plugin, which uses the memory of a call. The C library's `malloc` requests memory from the
+//! system repeatedly, which takes longer than most calls.
 
 const std = @import("std");
 const builtin = @import("builtin");
 const allocator = @import("memory.zig").allocator;
 
 comptime {
-    // Tests on the machine have the C library's memory, with all that checks its use.
+    // Native tests use the C library's heap, and so the tools that check its use.
     if (builtin.cpu.arch.isWasm()) {
         @export(&reallocate, .{ .name = "toolbay_heap_reallocate", .visibility = .hidden });
         @export(&free, .{ .name = "toolbay_heap_free", .visibility = .hidden });
     }
 }
 
-/// As that of `malloc`.
+/// Alignment of blocks, the same as that of `malloc`.
 const alignment: std.mem.Alignment = .@"16";
 
-/// What is before each block.
+/// Header before each block.
 const Header = extern struct {
-    /// The size of both.
+    /// The size of the header and the block.
     whole: usize align(16),
-    /// Tells a block from what is none.
+    /// Distinguishes a block from other memory.
     mark: usize = marked,
 
     const marked: usize = 0x7001_ba1e;
@@ -36,7 +36,7 @@ const Header = extern struct {
     }
 };
 
-/// As `realloc`, except that 0 is a size.
+/// Like `realloc`, except that 0 is a valid size.
 fn reallocate(of: ?[*]u8, size: usize) callconv(.c) ?[*]u8 {
     const whole = std.math.add(usize, size, @sizeOf(Header)) catch return null;
     if (of) |block| {

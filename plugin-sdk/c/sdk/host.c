@@ -1,4 +1,4 @@
-/* The functions for tools that are the same in a plugin and in a test. */
+/* Functions for tools that are the same in a plugin and in a test. */
 
 #include "internal.h"
 

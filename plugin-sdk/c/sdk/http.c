@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-/* The largest body of a response, unless the request says otherwise. */
+/* The maximum size of a response body, unless the request sets another. */
 enum { LIMIT = 1 << 20 };
 
 static toolbay_http_response failed(toolbay_http_error error, const char *message) {
@@ -53,7 +53,7 @@ size_t toolbay_http_limit(const toolbay_http_request *request) {
 
 typedef uint32_t handle;
 
-/* A name and a value of bytes, as both are in memory. */
+/* The memory layout of a name and a value of bytes. */
 typedef struct {
     toolbay_string name, value;
 } entry;
@@ -105,8 +105,9 @@ TYPES("http-error-code") void http_error_code(handle error, void *result);
 
 /* --------------------------------------------------------------- results */
 
-/* Where the host writes what a function returns; its largest is
- * option<result<result<own<incoming-response>, error-code>>>. */
+/* Buffer to which the host writes the result of a function. The largest
+ * result
+ * is option<result<result<own<incoming-response>, error-code>>>. */
 typedef union {
     uint8_t bytes[64];
     uint32_t words[16];
@@ -137,7 +138,7 @@ enum {
     INTERNAL_ERROR = 38
 };
 
-/* What the error-code at this place of a result means. */
+/* Returns the response for the error-code at this place of a result. */
 static toolbay_http_response failed_with(const result *from, size_t at) {
     const uint8_t code = from->bytes[at];
     if (code == REQUEST_DENIED) return failed(TOOLBAY_HTTP_DENIED, "The request is denied.");
@@ -171,7 +172,7 @@ static toolbay_http_response invalid(const char *what) {
 
 /* --------------------------------------------------------------- request */
 
-/* The headers, and the length of the body if there is one. */
+/* Creates the headers, including the length of the body if there is one. */
 static bool fields_of(const toolbay_http_request *request, handle *fields) {
     size_t count = 0;
     entry *entries = toolbay_allocate((request->header_count + 1) * sizeof *entries);
@@ -188,7 +189,7 @@ static bool fields_of(const toolbay_http_request *request, handle *fields) {
     return made.bytes[0] == 0;
 }
 
-/* Sets the parts of the request. Returns what is wrong with one, or NULL. */
+/* Sets the parts of the request. Returns an error message, or NULL. */
 static const char *fill(handle request, const char *method, bool secure, toolbay_string authority, toolbay_string path) {
     static const char *const methods[] = {
         "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
@@ -202,10 +203,10 @@ static const char *fill(handle request, const char *method, bool secure, toolbay
     return NULL;
 }
 
-/* Writes the body. A server that does not want all of it has answered before
+/* Writes the body. A server that does not need all of it has responded before
  * its end. */
 static void write_body(handle body, toolbay_string bytes) {
-    enum { MOST = 4096 }; /* that the host takes at once */
+    enum { MOST = 4096 }; /* the most bytes that the host accepts at once */
     result done;
     body_write(body, &done);
     if (done.bytes[0]) {
@@ -246,7 +247,7 @@ static void read_headers(handle incoming, toolbay_http_response *response) {
     response->headers = headers;
 }
 
-/* Reads the body up to its end or one byte more than the limit. */
+/* Reads the body up to its end, or to one byte past the limit. */
 static toolbay_http_response read_body(handle stream, size_t limit, toolbay_http_response response) {
     enum { PIECE = 64 << 10 };
     size_t size = 0, capacity = 0;

@@ -9,7 +9,7 @@
 /* The names of a kind of block. */
 typedef struct {
     const char *contract; /* in the contract */
-    const char *mcp;      /* in MCP, and so in tests */
+    const char *mcp;      /* in MCP, and therefore in tests */
 } block_names;
 
 block_names toolbay_block_names(toolbay_block_kind kind);
@@ -35,17 +35,17 @@ struct toolbay_result {
     size_t count, capacity;
     toolbay_string structured, meta;
     toolbay_string description; /* of a prompt */
-    const uint32_t *total;      /* of a completion, and whether there is more */
+    const uint32_t *total;      /* of a completion, and whether it has more values */
     bool more;
 };
 
-/* Arguments as text: names and values, each with a NUL after it. */
+/* Arguments as text: NUL-terminated names and values. */
 typedef struct {
     toolbay_setting *all;
     size_t count;
 } toolbay_values;
 
-/* A question as the contract has it in memory. */
+/* A question in the contract's memory layout. */
 typedef struct {
     toolbay_string key;
     uint8_t kind; /* a toolbay_question_kind */
@@ -53,7 +53,7 @@ typedef struct {
     bool required;
 } asked;
 
-/* The tables of a plugin beside its tools. */
+/* The tables of a plugin, except that of its tools. */
 typedef struct {
     const toolbay_prompt *prompts;
     const toolbay_resource *resources;
@@ -61,44 +61,45 @@ typedef struct {
     size_t prompt_count, resource_count, completion_count;
 } offers;
 
-/* Memory and a copy; never NULL. It is not for free(). */
+/* Return new memory and a copy; never NULL. Do not pass it to free(). */
 void *toolbay_allocate(size_t size);
 void *toolbay_reallocate(void *memory, size_t size);
 toolbay_string toolbay_copy(const void *data, size_t size);
 
-/* Frees what toolbay_allocate made, such as what the host wrote. */
+/* Frees memory of toolbay_allocate, such as a string that the host wrote. */
 void toolbay_release(toolbay_string memory);
 
-/* The largest body of the response to this request, and the answer to one that
- * is larger. */
+/* The maximum size of the response body of this request, and the response for
+ * a body that is larger. */
 size_t toolbay_http_limit(const toolbay_http_request *request);
 toolbay_http_response toolbay_http_too_large(size_t limit);
 
-/* A copy of the string, or the absent one for NULL. */
+/* Returns a copy of the string, or the absent string for NULL. */
 toolbay_string toolbay_copy_or_absent(const char *text);
 
 toolbay_string toolbay_format_list(const char *format, va_list arguments);
 
 bool toolbay_is_utf8(toolbay_string text);
 
-/* The text, with U+FFFD for what is not UTF-8: the host refuses anything else. */
+/* Returns the text with U+FFFD instead of invalid UTF-8: the host refuses invalid
+ * UTF-8. */
 toolbay_string toolbay_utf8(toolbay_string text);
 
-/* Ends the call for want of memory; the JSON code calls it too. */
+/* Ends the call because memory is exhausted. The JSON code calls it too. */
 void toolbay_out_of_memory(void) __attribute__((noreturn));
 
-/* The host, or a test in its place. A message without `data` is absent. */
+/* The host, or its replacement in a test. A message without `data` is absent. */
 void toolbay_host_log(toolbay_level level, toolbay_string message);
 void toolbay_host_progress(double progress, double total, toolbay_string message);
 void toolbay_host_resource_updated(toolbay_string uri);
 
-/* Stores as many answers; or returns, with a message, why there are none. */
+/* Stores an answer for each question, or returns the error and its message. */
 toolbay_reply toolbay_host_ask(const asked *questions, size_t count, toolbay_string *answers);
 
-/* What a JSON Schema is for. */
+/* The purpose of a JSON Schema. */
 typedef enum { SCHEMA_OF_ARGUMENTS, SCHEMA_OF_RESULT, SCHEMA_OF_FORM } schema_use;
 
-/* The JSON Schema of a type. */
+/* Returns the JSON Schema of a type. */
 toolbay_string toolbay_schema(const toolbay_type *type, schema_use use);
 
 /* Writes the struct as a JSON object. */
@@ -107,10 +108,11 @@ void toolbay_encode(toolbay_writer *writer, const toolbay_type *type, const void
 /* Writes the value of one field of the struct. */
 void toolbay_encode_field(toolbay_writer *writer, const toolbay_field *field, const void *value);
 
-/* Reads a JSON object into the struct; what is wrong, or the absent string. */
+/* Reads a JSON object into the struct. Returns an error message, or the absent
+ * string. */
 toolbay_string toolbay_decode(const toolbay_type *type, const toolbay_json *json, void *value);
 
-/* The schemas of a tool; the output schema may be absent. */
+/* Return the schemas of a tool. The output schema may be absent. */
 toolbay_string toolbay_input_schema(const toolbay_tool *tool);
 toolbay_string toolbay_output_schema(const toolbay_tool *tool);
 
@@ -123,21 +125,22 @@ toolbay_result *toolbay_read_resource(const char *uri);
 toolbay_result *toolbay_complete(
     bool of_template, const char *target, const char *argument, const char *value, toolbay_values given);
 
-/* The arguments that a struct describes, or that the list has. */
+/* Returns the arguments that a struct describes, or those of the list. */
 toolbay_argument *toolbay_arguments_of(
     const toolbay_type *type, const toolbay_argument *list, size_t list_count, size_t *count);
 
-/* What is wrong with the tables, or the absent string; and the same for those
- * of this plugin, where it ends the call. The host finds what is wrong with one
- * definition or with their names. */
+/* The first returns a message about an error in the tables, or the absent
+ * string. The second checks the tables of this plugin, and ends the call on an
+ * error. The host detects errors in a single definition and in names. */
 toolbay_string toolbay_mistake(const offers *offers);
 void toolbay_check_offers(void);
 
-/* Whether the URI has variables, and one of this name. */
+/* Return whether the URI has variables, and whether it has one with this name. */
 bool toolbay_is_template(const char *uri);
 bool toolbay_has_variable(const char *template, const char *name);
 
-/* Whether the URI fits the template, and then the values of its variables. */
+/* Returns whether the URI matches the template, and if so, stores the values of
+ * its variables. */
 bool toolbay_match_uri(const char *template, const char *uri, toolbay_values *values);
 
 #endif

@@ -1,4 +1,4 @@
-//! JSON for C and C++: the parser and the writer of Zig's standard library behind the functions of toolbay.h.
+//! JSON for C and C++: the functions of toolbay.h over the parser and the writer of Zig's standard library.
 //!
 //! Nothing is freed: the memory is released when the call ends.
 
@@ -10,14 +10,14 @@ const Writer = std.Io.Writer;
 const gpa = if (builtin.cpu.arch.isWasm()) @import("memory.zig").allocator else std.heap.c_allocator;
 
 comptime {
-    // Part of every plugin, as this file is.
+    // Part of every plugin, because this file is.
     _ = @import("heap.zig");
 }
 
 extern fn toolbay_out_of_memory() noreturn;
 extern fn toolbay_panic(format: [*:0]const u8, ...) noreturn;
 
-/// What should never happen names itself, without the code that prints stack traces.
+/// Panic handler that prints only the message, without the code that prints stack traces.
 pub const panic = std.debug.FullPanic(struct {
     fn panic(message: []const u8, _: ?usize) noreturn {
         toolbay_panic("%.*s", @as(c_int, @intCast(message.len)), message.ptr);
@@ -33,14 +33,14 @@ const String = extern struct {
         return if (string.data) |data| data[0..string.size] else "";
     }
 
-    /// A copy that a NUL follows.
+    /// Returns a NUL-terminated copy.
     fn copy(bytes: []const u8) String {
         const ended = gpa.dupeSentinel(u8, bytes, 0) catch toolbay_out_of_memory();
         return .{ .data = ended.ptr, .size = ended.len };
     }
 };
 
-/// Zig takes this file for the main one of a program and would give the program a start; the C library has one.
+/// Zig treats this file as the root of a program and would add a start function. The C library has one.
 pub const _start = {};
 pub const WinMainCRTStartup = {};
 
@@ -87,7 +87,7 @@ export fn toolbay_json_natural(value: *const Value, out: *u64) bool {
     return true;
 }
 
-/// The number, if it has no fraction and fits. JSON Schema takes 1.0 for an integer.
+/// Returns the number if it has no fraction and is in range. In JSON Schema, 1.0 is an integer.
 fn whole(comptime Integer: type, value: *const Value) ?Integer {
     switch (value.*) {
         .integer => |integer| return std.math.cast(Integer, integer),
@@ -151,7 +151,7 @@ export fn toolbay_json_text(value: *const Value) String {
 
 // Writing.
 
-/// `toolbay_writer`: the text so far, and what may come next.
+/// `toolbay_writer`: the text so far, and the tokens that may follow.
 const Output = struct {
     text: Writer.Allocating,
     json: std.json.Stringify,
@@ -164,7 +164,7 @@ export fn toolbay_writer_new() *Output {
     return output;
 }
 
-/// The only way in which writing to memory can fail.
+/// Ends the call: writing to memory fails only if memory is exhausted.
 fn check(result: Writer.Error!void) void {
     result catch toolbay_out_of_memory();
 }
@@ -206,12 +206,12 @@ export fn toolbay_write_natural(output: *Output, value: u64) void {
 }
 
 export fn toolbay_write_number(output: *Output, value: f64) void {
-    // JSON has no word for infinity.
+    // JSON cannot represent infinity.
     check(if (std.math.isFinite(value)) output.json.write(value) else output.json.write(null));
 }
 
 export fn toolbay_write_string(output: *Output, value: String) void {
-    // The writer takes bytes that are no text for an array of numbers.
+    // The writer writes bytes that are not text as an array of numbers.
     check(output.json.write(toolbay_utf8(value).slice()));
 }
 
@@ -229,7 +229,7 @@ export fn toolbay_is_utf8(text: String) bool {
     return std.unicode.utf8ValidateSlice(text.slice());
 }
 
-/// The text itself, or a copy with U+FFFD for what is not UTF-8.
+/// Returns the text itself, or a copy with U+FFFD instead of invalid UTF-8.
 export fn toolbay_utf8(text: String) String {
     if (text.data == null or std.unicode.utf8ValidateSlice(text.slice())) return text;
     var copy: Writer.Allocating = .init(gpa);

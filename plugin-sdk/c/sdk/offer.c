@@ -1,4 +1,4 @@
-/* From a prompt's name, a resource's URI or an argument to its function and back. */
+/* Dispatches requests for prompts, resources and completions to their functions. */
 
 #include <string.h>
 #include <strings.h>
@@ -53,7 +53,8 @@ static const toolbay_setting *find_value(toolbay_values values, const char *name
     return NULL;
 }
 
-/* Reads the values into the struct; what is wrong, or the absent string. */
+/* Reads the values into the struct. Returns an error message, or the absent string.
+ * */
 static toolbay_string decode(const toolbay_type *type, toolbay_values values, void *to) {
     toolbay_writer *writer = toolbay_writer_new();
     toolbay_write_object(writer);
@@ -105,8 +106,8 @@ static toolbay_result *read(const toolbay_resource *resource, const char *uri, t
     return wrong.data ? toolbay_invalid("%s", wrong.data) : resource->read(uri, variables);
 }
 
-/* Makes an item of each block: a resource with the URI and the MIME type that
- * the author left out. */
+/* Makes each block an item: a resource with the URI and the MIME type that the
+ * author left out. */
 static toolbay_result *items(toolbay_result *result, const toolbay_resource *resource, const char *uri) {
     for (size_t i = 0; i < result->count; i++) {
         block *block = &result->blocks[i];
@@ -123,7 +124,8 @@ static toolbay_result *items(toolbay_result *result, const toolbay_resource *res
 toolbay_result *toolbay_read_resource(const char *uri) {
     size_t count;
     const toolbay_resource *resources = toolbay_resources(&count);
-    /* A resource without variables comes before a template that its URI fits. */
+    /* A resource without variables takes precedence over a template that its URI
+     * matches. */
     for (int templates = 0; templates <= 1; templates++) {
         for (size_t i = 0; i < count; i++) {
             toolbay_values values;
@@ -169,9 +171,9 @@ toolbay_result *toolbay_complete(
     return toolbay_output();
 }
 
-/* ---------------------------------------------------------------- mistakes */
+/* ------------------------------------------------------------------ errors */
 
-/* Whether a prompt or a template has the argument of this name. */
+/* Returns whether a prompt or a template has an argument with this name. */
 static bool has_argument(
     const toolbay_type *type, const toolbay_argument *list, size_t list_count, const char *name) {
     size_t count;
@@ -182,7 +184,7 @@ static bool has_argument(
     return false;
 }
 
-/* A struct that text cannot be read into. */
+/* Returns a message if the struct cannot be read from text. */
 static toolbay_string type_mistake(const char *what, const char *name, const toolbay_type *type) {
     for (size_t i = 0; type && i < type->count; i++) {
         const toolbay_field *field = &type->fields[i];

@@ -1,4 +1,4 @@
-/* What a tool returns. */
+/* The results of tools. */
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ toolbay_result *toolbay_failed(const char *format, ...) {
     return result;
 }
 
-/* Adds a block that has a kind and no more. */
+/* Adds a block that has only a kind. */
 static block *add(toolbay_result *result, toolbay_block_kind kind) {
     if (result->count == result->capacity) {
         result->capacity = result->capacity ? 2 * result->capacity : 4;

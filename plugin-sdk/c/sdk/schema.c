@@ -1,4 +1,4 @@
-/* From a C type to its JSON Schema. */
+/* Generates the JSON Schema of a C type. */
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void text(toolbay_writer *writer, const char *name, const char *value) {
     toolbay_write_string(writer, toolbay_str(value));
 }
 
-/* A bound, without a fraction where it has none. */
+/* Writes a bound, without a fraction if it is an integer. */
 static void bound(toolbay_writer *writer, const char *name, double value) {
     key(writer, name);
     if (value == floor(value) && fabs(value) < 0x1p53) {
@@ -30,8 +30,9 @@ static bool is_said(toolbay_range range) {
     return range.least != 0 || range.greatest != 0;
 }
 
-/* The bounds of a number: those that the author gave, else those of an integer's
- * C type. Those of 64 bits are not exact in every client, so they are left out. */
+/* Writes the bounds of a number: those that the author gives, else those of an
+ * integer's C type. 64-bit bounds are not exact in every client, so they are
+ * left out. */
 static void write_range(toolbay_writer *writer, const toolbay_field *field) {
     if (is_said(field->range)) {
         bound(writer, "minimum", field->range.least);
@@ -54,7 +55,7 @@ static void write_length(toolbay_writer *writer, toolbay_range length, const cha
     if (length.greatest > 0) bound(writer, greatest, length.greatest);
 }
 
-/* What the values of a list may be, which may be a choice, is said of each. */
+/* Writes the choices. Those of a list are written in the schema of its values. */
 static void write_choices(toolbay_writer *writer, const toolbay_field *field, bool nullable) {
     if (!field->choices) return;
     key(writer, "enum");
@@ -78,7 +79,7 @@ static void write_type(toolbay_writer *writer, const char *name, bool nullable) 
     toolbay_write_array_end(writer);
 }
 
-/* The members of the schema of one value. */
+/* Writes the members of the schema of one value. */
 static void write_value(toolbay_writer *writer, const toolbay_field *field, bool nullable, schema_use use) {
     switch (field->kind) {
     case TOOLBAY_KIND_BOOLEAN:
@@ -109,7 +110,7 @@ static void write_value(toolbay_writer *writer, const toolbay_field *field, bool
     }
 }
 
-/* The default, if the value of an omitted field can be written as JSON. */
+/* Writes the default, if the value of an omitted field can be written as JSON. */
 static void write_default(toolbay_writer *writer, const toolbay_type *type, const toolbay_field *field) {
     const char *defaults = type->defaults;
     if (field->list || field->pointer || field->kind >= TOOLBAY_KIND_RAW) return;
@@ -144,7 +145,7 @@ static void write_field(toolbay_writer *writer, const toolbay_type *type, const 
     toolbay_write_object_end(writer);
 }
 
-/* Whether the member may be missing. A pointer to nothing is left out of an
+/* Returns whether the member may be missing. A NULL pointer is left out of an
  * object, unless it is written as null. */
 static bool may_be_missing(const toolbay_field *field) {
     return field->optional || (field->pointer && !field->nullable);
@@ -175,7 +176,8 @@ static void write_object(toolbay_writer *writer, const toolbay_type *type, schem
     }
     toolbay_write_object_end(writer);
     write_required(writer, type);
-    /* Clients show only a part of JSON Schema as a form, in which this is not. */
+    /* Clients support only a part of JSON Schema in forms, which excludes this
+     * keyword. */
     if (use == SCHEMA_OF_FORM) return;
     key(writer, "additionalProperties");
     toolbay_write_boolean(writer, false);

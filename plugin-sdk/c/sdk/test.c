@@ -17,9 +17,9 @@ static toolbay_string logged = {"", 0};
 static toolbay_string updated = {"", 0};
 static toolbay_http_response (*answer_http)(const toolbay_http_request *request);
 
-/* What a test says to a question, and what was asked. */
+/* A test's answer to a question, and the parameters that were asked. */
 typedef struct {
-    const char *key, *result; /* a result that is NULL: the client cannot answer */
+    const char *key, *result; /* result is NULL if the client cannot answer */
     bool answered;
     toolbay_string params;
 } prepared;
@@ -27,7 +27,7 @@ typedef struct {
 static prepared *prepared_answers;
 static size_t prepared_count;
 
-/* --------------------------------------------------- in the host's place */
+/* ------------------------------------------------- functions of the host */
 
 void toolbay_host_log(toolbay_level level, toolbay_string message) {
     static const char *const names[] = {
@@ -68,7 +68,8 @@ void toolbay_host_resource_updated(toolbay_string uri) {
     updated = toolbay_format("%s%s\n", updated.data, uri.data);
 }
 
-/* The entry of the question with this key, which is made if there is none. */
+/* Returns the entry of the question with this key, which is created if it is
+ * missing. */
 static prepared *prepared_for(const char *key) {
     for (size_t i = 0; i < prepared_count; i++) {
         if (strcmp(prepared_answers[i].key, key) == 0) return &prepared_answers[i];
@@ -100,7 +101,7 @@ toolbay_reply toolbay_host_ask(const asked *questions, size_t count, toolbay_str
     return (toolbay_reply){0};
 }
 
-/* ------------------------------------------------------- what a test sets */
+/* ---------------------------------------------------------------- setters */
 
 void toolbay_test_answer(const char *key, const char *result) {
     prepared *prepared = prepared_for(key);
@@ -131,7 +132,7 @@ void toolbay_test_cancel(bool cancelled) {
     is_cancelled = cancelled;
 }
 
-/* ------------------------------------------------------ what a test reads */
+/* ---------------------------------------------------------------- results */
 
 const char *toolbay_test_log(void) {
     return logged.data;
@@ -178,7 +179,7 @@ static const char *all_text(const toolbay_result *result, toolbay_block_kind kin
     return text.data ? text.data : "";
 }
 
-/* The answer whose text is that of the blocks of one kind. */
+/* Returns the answer whose text is that of the blocks of one kind. */
 static toolbay_answer answer_of(const toolbay_result *result, toolbay_block_kind kind) {
     const bool failed = result->outcome != OUTCOME_OUTPUT;
     return (toolbay_answer){
@@ -198,7 +199,7 @@ toolbay_answer toolbay_test_call(const char *tool, const char *arguments) {
     return answer_of(toolbay_run(toolbay_str(tool), toolbay_str(arguments)), TOOLBAY_BLOCK_TEXT);
 }
 
-/* The members of a JSON object of texts. */
+/* Returns the members of a JSON object of texts. */
 static toolbay_values values_of(const char *json) {
     const toolbay_json *object = json ? toolbay_json_parse(toolbay_str(json)) : NULL;
     if (json && (!object || toolbay_json_kind_of(object) != TOOLBAY_JSON_OBJECT)) {

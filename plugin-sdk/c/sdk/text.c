@@ -24,7 +24,7 @@ void toolbay_heap_free(void *memory);
 #endif
 
 void *toolbay_reallocate(void *memory, size_t size) {
-    /* A size of 0 may come back as NULL, which is no lack of memory. */
+    /* NULL for a size of 0 does not mean that memory is exhausted. */
     memory = toolbay_heap_reallocate(memory, size ? size : 1);
     if (!memory) toolbay_out_of_memory();
     return memory;
@@ -79,6 +79,6 @@ void toolbay_panic(const char *format, ...) {
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
-    /* Not abort: the host shows what was written and not a trap's number. */
+    /* Not abort: so the host shows the message, not the number of a trap. */
     _Exit(EXIT_FAILURE);
 }

@@ -1,4 +1,4 @@
-/* From a tool's name and JSON to its function and back. */
+/* Dispatches calls, by a tool's name and JSON, to the tool's function. */
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
  * Toolbay plugins in C.
  *
- * A plugin is a table of tools: a name, what it does, a type for its arguments
- * and a function. The JSON Schemas that clients see come from the types, and
- * the function is given a struct:
+ * A plugin is a table of tools. Each has a name, a description, a type for its
+ * arguments and a function. The SDK generates the JSON Schemas from the types,
+ * and passes a struct to the function:
  *
  *     struct greet { const char *name; bool excited; };
  *
@@ -43,8 +43,8 @@ extern "C" {
 
 /* ---------------------------------------------------------------- strings */
 
-/* A text in UTF-8 with its length in bytes. It may contain NUL; when it comes
- * from the SDK, one more NUL follows it. */
+/* A text in UTF-8 with its length in bytes. It may contain NUL. A string that
+ * the SDK returns is also NUL-terminated. */
 typedef struct {
     const char *data;
     size_t size;
@@ -55,16 +55,16 @@ typedef struct {
     toolbay_string text;
 } toolbay_raw;
 
-/* A parsed JSON value; it cannot be changed. The functions for it are below. */
+/* A parsed JSON value, which is immutable. Its functions are below. */
 typedef struct toolbay_json toolbay_json;
 
-/* The string that ends at the first NUL; NULL is the empty one. */
+/* Returns the string that ends at the first NUL; for NULL, the empty string. */
 toolbay_string toolbay_str(const char *text);
 
-/* Formats as printf does, into new memory. */
+/* Formats like printf, into new memory. */
 toolbay_string toolbay_format(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
-/* Whether the text is empty or only white space. */
+/* Returns whether the text is empty or only white space. */
 bool toolbay_blank(const char *text);
 
 /* ------------------------------------------------------------------ types */
@@ -86,8 +86,8 @@ typedef struct {
     double least, greatest;
 } toolbay_range;
 
-/* One member of an object. Make it with one of the four macros below; after
- * the description they take any of the members from `optional` on. */
+/* One member of an object. Define it with one of the four macros below. After
+ * the description, they accept any of the members from `optional` on. */
 typedef struct {
     const char *name;
     const char *description;
@@ -95,11 +95,11 @@ typedef struct {
     size_t offset;
     size_t size;                     /* of one value, in bytes */
     const struct toolbay_type *type; /* of an object */
-    bool list;                       /* the field points to many values ... */
+    bool list;                       /* the field points to an array of values ... */
     size_t count_offset;             /* ... the offset of a size_t with their number */
     bool pointer;                    /* the field points to one value, or is NULL */
 
-    bool optional;                   /* may be left out: then the field keeps its default */
+    bool optional;                   /* may be left out: then the field has its default */
     bool nullable;                   /* a NULL pointer or string is written as null */
     const char *title;               /* a display name */
     const char *const *choices;      /* the only valid texts, NULL-terminated */
@@ -114,15 +114,15 @@ typedef struct toolbay_type {
     size_t size;
     const toolbay_field *fields;
     size_t count;
-    /* The struct that fields which were left out are taken from, and whose
-     * values the schema gives as defaults. Without it they are zero. */
+    /* The struct with the values of fields that are left out. The schema
+         * has them as defaults. Without this struct, they are zero. */
     const void *defaults;
 } toolbay_type;
 
 /* Describes STRUCT by the fields that follow. */
 #define TOOLBAY_TYPE(STRUCT, ...) TOOLBAY_TYPE_WITH_DEFAULTS(STRUCT, NULL, __VA_ARGS__)
 
-/* The same; DEFAULTS is a `const STRUCT *`. */
+/* Like TOOLBAY_TYPE, with defaults: DEFAULTS is a `const STRUCT *`. */
 #define TOOLBAY_TYPE_WITH_DEFAULTS(STRUCT, DEFAULTS, ...)                                \
     {                                                                                    \
         .size = sizeof(STRUCT), .fields = (const toolbay_field[]){__VA_ARGS__},          \
@@ -169,7 +169,7 @@ typedef struct toolbay_type {
         __VA_ARGS__                                                                      \
     }
 
-/* By the address, so that an array is not taken for a pointer. */
+/* Uses the address, so that an array does not decay to a pointer. */
 #define TOOLBAY_KIND_OF(VALUE)                                                           \
     _Generic(&(VALUE),                                                                   \
         bool *: TOOLBAY_KIND_BOOLEAN,                                                    \
@@ -217,23 +217,23 @@ typedef struct toolbay_type {
 /* The outcome of a call. */
 typedef struct toolbay_result toolbay_result;
 
-/* A hint for the client, which decides whether to ask its user first. */
+/* A hint by which the client decides whether to ask its user first. */
 typedef enum { TOOLBAY_UNSAID, TOOLBAY_YES, TOOLBAY_NO } toolbay_hint;
 
 /* An icon that a client can show with the tool. */
 typedef struct {
     const char *src;          /* an https: or data: URI */
-    const char *mime_type;    /* if src does not say it; or NULL */
+    const char *mime_type;    /* if src does not imply it; or NULL */
     const char *const *sizes; /* such as "48x48" or "any", NULL-terminated; or NULL */
-    const char *theme;        /* the background for which it is made: "light", "dark", or NULL for both */
+    const char *theme;        /* the background for which it is designed: "light", "dark", or NULL for both */
 } toolbay_icon;
 
 /* One tool. */
 typedef struct {
-    const char *name;              /* what clients call: A-Z a-z 0-9 _ - . */
+    const char *name;              /* the name that clients call: A-Z a-z 0-9 _ - . */
     const char *title;             /* a display name; or NULL */
-    const char *description;       /* what it does and when to use it: the model decides by it */
-    const toolbay_type *arguments; /* NULL if it takes none */
+    const char *description;       /* what it does and when to use it, written for the model */
+    const toolbay_type *arguments; /* NULL if it has none */
     const toolbay_type *structured; /* of the structured content; NULL if it returns none */
     toolbay_result *(*call)(const void *arguments); /* gets the struct of `arguments`; may return NULL for no content */
 
@@ -245,9 +245,9 @@ typedef struct {
     const toolbay_icon *icon;      /* or NULL */
     const char *meta;              /* a JSON object for the definition's _meta; or NULL */
 
-    /* For schemas that no struct gives, as JSON: they replace those of
-     * `arguments` and `structured`. With `input_schema` goes `call_json`, which
-     * is given the arguments as JSON, and `context`. */
+    /* For schemas that no struct can describe, as JSON: they replace those of
+         * `arguments` and `structured`. `input_schema` requires `call_json`, which
+         * gets the arguments as JSON, and `context`. */
     const char *input_schema;
     const char *output_schema;
     toolbay_result *(*call_json)(const void *context, toolbay_string arguments);
@@ -267,12 +267,12 @@ const toolbay_tool *toolbay_plugin(size_t *count);
 
 /* ------------------------------------------------- prompts and resources */
 
-/* A name and its value: of [config], or of an argument that is given as text. */
+/* A name and its value, of [config] or of an argument that is given as text. */
 typedef struct {
     toolbay_string key, value;
 } toolbay_setting;
 
-/* An argument that no struct describes. */
+/* An argument that is not in a struct. */
 typedef struct {
     const char *name;
     const char *title;       /* or NULL */
@@ -281,8 +281,8 @@ typedef struct {
 } toolbay_argument;
 
 /* One prompt: a text that the user chooses, which becomes the beginning of a
- * conversation. Each block of the result is one message, and the user says it
- * unless toolbay_set_role says otherwise:
+ * conversation. Each block of the result is one message. Its author is the
+ * user, unless toolbay_set_role sets another:
  *
  *     static toolbay_result *greeting(const void *arguments) {
  *         const struct greeting *args = arguments;
@@ -290,36 +290,36 @@ typedef struct {
  *     }
  */
 typedef struct {
-    const char *name;              /* by which clients get it: A-Z a-z 0-9 _ - . */
+    const char *name;              /* the name by which clients get it: A-Z a-z 0-9 _ - . */
     const char *title;             /* a display name; or NULL */
-    const char *description;       /* what it is for, written for people */
-    const toolbay_type *arguments; /* texts, numbers and booleans; NULL if it takes none. Clients give all of
-                                    * them as text, which nothing compares with choices, ranges and patterns */
+    const char *description;       /* its purpose, written for people */
+    const toolbay_type *arguments; /* texts, numbers and booleans; NULL if it has none. Clients send all of
+                                    * them as text, which is not checked against choices, ranges and patterns */
     toolbay_result *(*get)(const void *arguments); /* gets the struct of `arguments` */
     const toolbay_icon *icon;      /* or NULL */
     const char *meta;              /* a JSON object for the definition's _meta; or NULL */
 
-    /* For arguments that no struct describes: they replace `arguments` and `get`. */
+    /* For arguments that are not in a struct: these members replace `arguments` and `get`. */
     const toolbay_argument *argument_list;
     size_t argument_count;
     toolbay_result *(*get_values)(const void *context, const toolbay_setting *values, size_t count);
     const void *context;
 } toolbay_prompt;
 
-/* One resource: something that clients read by its URI. Or many, if the URI is
- * a template, in which {name} stands for one or more characters other than
+/* One resource, which clients read by its URI; or many, if the URI is a
+ * template. In a template, {name} stands for one or more characters other than
  * / ? # and {+name} for any. The function gets the value of {name} decoded, so
- * that %20 is a space, and that of {+name} as it is.
+ * that %20 is a space, and that of {+name} unchanged.
  *
- * The result has toolbay_text, or toolbay_add_binary_resource, or several of
- * them for several items. An item without a URI has the one that was read, and
- * one without a MIME type that of the table. NULL, or a result without blocks,
- * means that there is no such resource. */
+ * Build the result with toolbay_text or toolbay_add_binary_resource, or with
+ * several of them for several items. An item without a URI gets the URI that
+ * was read, and an item without a MIME type gets that of the table. NULL, or a
+ * result without blocks, means that there is no such resource. */
 typedef struct {
     const char *uri;               /* such as notes://all, or notes://{folder}/{id} */
     const char *name;
     const char *title;             /* a display name; or NULL */
-    const char *description;       /* what it is, written for the model; or NULL */
+    const char *description;       /* its content, described for the model; or NULL */
     const char *mime_type;         /* or NULL */
     const toolbay_type *variables; /* of a template: texts, numbers and booleans with the names of variables; or NULL */
     toolbay_result *(*read)(const char *uri, const void *variables); /* gets the struct of `variables` */
@@ -331,7 +331,7 @@ typedef struct {
     const toolbay_icon *icon;      /* or NULL */
     const char *meta;              /* a JSON object for the definition's _meta; or NULL */
 
-    /* For variables that no struct describes: they replace `variables` and `read`. */
+    /* For variables that are not in a struct: these members replace `variables` and `read`. */
     const toolbay_argument *argument_list;
     size_t argument_count;
     toolbay_result *(*read_values)(
@@ -341,15 +341,15 @@ typedef struct {
 
 /* An argument that a user is typing. */
 typedef struct {
-    const char *value;            /* what was typed so far */
+    const char *value;            /* the text that was typed so far */
     const toolbay_setting *given; /* the arguments that are complete */
     size_t given_count;
     const void *context;          /* that of the table */
 } toolbay_typed;
 
 /* Suggests values for an argument of a prompt or for a variable of a template.
- * Each text of the result is one value, the best first; toolbay_beginning_with
- * makes such a result. NULL is none. */
+ * Each text of the result is one value, the best first. toolbay_beginning_with
+ * returns such a result. NULL means no values. */
 typedef struct {
     const char *prompt;   /* the name of the prompt ... */
     const char *resource; /* ... or the template */
@@ -358,11 +358,11 @@ typedef struct {
     const void *context;
 } toolbay_completion;
 
-/* The value of an argument that is complete already, or NULL. */
+/* Returns the value of an argument that is already complete, or NULL. */
 const char *toolbay_given(const toolbay_typed *typed, const char *name);
 
-/* What this plugin has of each. Each macro defines one of these functions, and
- * makes the plugin export that interface of the contract:
+/* The prompts, resources and completions of this plugin. Each macro defines one
+ * of these functions, and makes the plugin export that interface of the contract:
  *
  *     TOOLBAY_PROMPTS({...}, {...})
  *     TOOLBAY_RESOURCES({...}, {...})
@@ -396,8 +396,8 @@ const toolbay_completion *toolbay_completions(size_t *count);
     }                                                                                    \
     TOOLBAY_EXPORT_COMPLETIONS
 
-/* The exports, for a plugin that defines the functions above itself. The host
- * sees by the exports which interfaces a plugin has, so they cannot be in the
+/* The exports, for a plugin that defines the functions above itself. The
+ * exports determine which interfaces a plugin has, so they cannot be in the
  * SDK's own files, which are part of every plugin. */
 #ifdef __wasm__
 
@@ -450,21 +450,21 @@ const void *toolbay_abi_complete(
 
 /* ---------------------------------------------------------------- results */
 
-/* A result without content, to add to. */
+/* Returns a result without content, to which blocks can be added. */
 toolbay_result *toolbay_output(void);
 
-/* A result of one text, formatted as printf does. */
+/* Returns a result with one text, formatted like printf. */
 toolbay_result *toolbay_text(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
-/* A result with structured content: VALUE is a struct that TYPE describes. The
- * host adds the same JSON as text, unless the result has text of its own. */
+/* Returns a result with structured content: VALUE is a struct that TYPE
+ * describes. The host adds the same JSON as text, unless the result has text. */
 toolbay_result *toolbay_structured(const toolbay_type *type, const void *value);
 
-/* The arguments match the schema but make no sense. The model reads the message:
- * say what was wrong and what would be right. */
+/* Returns a failure for arguments that match the schema but make no sense. The
+ * model reads the message: state the problem and how to solve it. */
 toolbay_result *toolbay_invalid(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
-/* The tool could not do its work. */
+/* Returns a failure of the tool. */
 toolbay_result *toolbay_failed(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
 /* A link to a resource that the client can fetch. */
@@ -477,8 +477,8 @@ typedef struct {
     const uint64_t *size;    /* in bytes; or NULL */
 } toolbay_link;
 
-/* The kinds of block. Each has its names in blocks.c, and a type in the SDK for
- * C++: without them a new kind does not compile. */
+/* The kinds of blocks. Each has its names in blocks.c, and a type in the SDK for
+ * C++. A new kind without them does not compile. */
 typedef enum {
     TOOLBAY_BLOCK_TEXT,
     TOOLBAY_BLOCK_IMAGE,
@@ -508,38 +508,38 @@ toolbay_result *toolbay_set_meta(toolbay_result *result, toolbay_string json);
 enum { TOOLBAY_FOR_USER = 1, TOOLBAY_FOR_ASSISTANT = 2 };
 
 /* Sets the audience of the last block (a sum of TOOLBAY_FOR_...; 0 is everyone) and
- * how important it is, from 0 (optional) to 1 (required); negative sets nothing. */
+ * its importance, from 0 (optional) to 1 (required); a negative value sets nothing. */
 toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, double priority);
 
-/* Sets when the last block's content was last modified, in ISO 8601:
+/* Sets the time when the last block's content was last modified, in ISO 8601:
  * "2026-01-12T15:00:58Z". */
 toolbay_result *toolbay_set_last_modified(toolbay_result *result, const char *time);
 
-/* Who says a message. */
+/* The author of a message. */
 typedef enum { TOOLBAY_USER, TOOLBAY_ASSISTANT } toolbay_role;
 
-/* Of the result of a prompt: adds a message with a text, formatted as printf
- * does, and sets who says the message of the last block. */
+/* For the result of a prompt: the first adds a message with a text, formatted
+ * like printf. The second sets the author of the last block's message. */
 toolbay_result *toolbay_say(toolbay_result *result, toolbay_role role, const char *format, ...) TOOLBAY_PRINTF(3, 4);
 toolbay_result *toolbay_set_role(toolbay_result *result, toolbay_role role);
 
-/* Of the result of a prompt: what it is for, if the arguments make that more
- * precise than its definition. */
+/* For the result of a prompt: sets its purpose, if the arguments make it more
+ * specific than the definition. */
 toolbay_result *toolbay_set_description(toolbay_result *result, const char *description);
 
-/* Of the result of a resource: sets the _meta of the last item, a JSON object. */
+/* For the result of a resource: sets the _meta of the last item, a JSON object. */
 toolbay_result *toolbay_set_item_meta(toolbay_result *result, toolbay_string json);
 
-/* The result of a completion: those of the values, which end with NULL, that
- * begin with what was typed, whatever the case of its letters A to Z. */
+/* Returns the result of a completion: the values that begin with the typed text,
+ * ignoring the case of the letters A to Z. The list of values ends with NULL. */
 toolbay_result *toolbay_beginning_with(const char *typed, const char *const *values);
 
-/* Of the result of a completion: how many values there are in all, and that
- * there are more, if their number is not known. */
+/* For the result of a completion: the first sets the total number of values. The
+ * second states that there are more, if their number is not known. */
 toolbay_result *toolbay_set_total(toolbay_result *result, uint32_t total);
 toolbay_result *toolbay_set_more(toolbay_result *result);
 
-/* Ends the call at once, from however deep, as a crash with this message. */
+/* Ends the call immediately, from any depth, as a crash with this message. */
 void toolbay_panic(const char *format, ...) TOOLBAY_PRINTF(1, 2) __attribute__((noreturn));
 
 /* --------------------------------------------------------------- the host */
@@ -556,31 +556,31 @@ typedef enum {
     TOOLBAY_EMERGENCY
 } toolbay_level;
 
-/* Writes to the host's log, and to the client if it asked for logs. */
+/* Writes to the host's log, and to the client if it requested logs. */
 void toolbay_log(toolbay_level level, const char *format, ...) TOOLBAY_PRINTF(2, 3);
 
-/* Tells the client how far the call is. `progress` must grow; `total` is 0 if
- * it is not known; `message` may be NULL. */
+/* Reports the progress of the call to the client. `progress` must increase;
+ * `total` is 0 if it is not known; `message` may be NULL. */
 void toolbay_progress(double progress, double total, const char *message);
 
-/* Whether the client no longer wants the answer. The host stops the call in any
- * case: ask only if there is something to put in order. */
+/* Returns whether the client has cancelled the call. The host ends the call in
+ * any case. Use this function only if the tool has to clean up. */
 bool toolbay_cancelled(void);
 
-/* The value of a key in [config] of the operator's grant, or NULL. A string
- * comes as it is, any other value as JSON. */
+/* Returns the value of a key in [config] of the operator's grant, or NULL: a
+ * string unchanged, any other value as JSON. */
 const char *toolbay_config(const char *key);
 
-/* Every key and value of [config], sorted by key. */
+/* Returns every key and value of [config], sorted by key. */
 const toolbay_setting *toolbay_config_all(size_t *count);
 
-/* Tells the clients that subscribed to this resource of the plugin that its
+/* Notifies the clients that subscribed to this resource of the plugin that its
  * content changed. */
 void toolbay_resource_updated(const char *uri);
 
 /* -------------------------------------------------------------- questions */
 
-/* What is asked. */
+/* The kind of a question. */
 typedef enum {
     TOOLBAY_FORM,     /* a form for the user to fill in; do not ask for secrets */
     TOOLBAY_VISIT,    /* a page for the user to open */
@@ -600,24 +600,24 @@ typedef struct {
     toolbay_question_kind kind;
     bool optional;                   /* a client that cannot answer leads to TOOLBAY_UNSUPPORTED; without this,
                                       * it ends the call */
-    const char *message;             /* what a form or a page is for; of sampling, what the user says */
+    const char *message;             /* the purpose of a form or a page; of sampling, the user's text */
     const toolbay_type *fields;      /* of a form: texts, numbers, booleans, choices and lists of choices */
     const char *url;                 /* of a page */
     const toolbay_message *messages; /* of sampling, instead of `message` */
     size_t message_count;
-    const char *system;              /* of sampling: what the model is told beforehand; or NULL */
+    const char *system;              /* of sampling: the system prompt; or NULL */
     unsigned max_tokens;             /* of sampling */
     const char *more;                /* further parameters as in MCP, such as temperature: a JSON object, whose
-                                      * members replace those that are made of the above; or NULL */
+                                      * members replace those generated from the above; or NULL */
 } toolbay_question;
 
-/* How a question was answered. */
+/* The outcome of a question. */
 typedef enum {
     TOOLBAY_ACCEPTED,    /* the form is filled in, the user agreed to open the page, or there is an answer */
     TOOLBAY_DECLINED,    /* the user refused */
     TOOLBAY_CANCELLED,   /* the user closed the form without a decision */
     TOOLBAY_UNSUPPORTED, /* the client cannot answer an optional question */
-    TOOLBAY_NOT_ASKED    /* something is wrong with the question, or with what the plugin did before it */
+    TOOLBAY_NOT_ASKED    /* something is wrong with the question, or with an earlier operation of the plugin */
 } toolbay_outcome;
 
 /* A folder that the user works in. */
@@ -626,24 +626,24 @@ typedef struct {
     const char *name; /* or NULL */
 } toolbay_root;
 
-/* An answer. What does not go with the question is 0, and so is everything
- * after `message` unless the question was accepted. */
+/* An answer. Members that do not apply to the question are 0. All members after
+ * `message` are 0 unless the question was accepted. */
 typedef struct {
     toolbay_outcome outcome;
     const char *message;        /* why there is no answer: unsupported or not asked */
     const void *fields;         /* of a form: the struct of its `fields` */
     toolbay_string text;        /* of sampling: the text, with a line feed between several blocks */
-    const toolbay_root *roots;  /* of roots; what the plugin can open is still up to its grant */
+    const toolbay_root *roots;  /* of roots; the plugin can open only those that its grant allows */
     size_t root_count;
     const toolbay_json *result; /* the client's result as in MCP */
 } toolbay_reply;
 
-/* Asks the caller. The host does not wait: it ends the call here, and runs it
- * again from its beginning when the answer is there; then this function returns
- * at once. So decide, ask, and only then act. */
+/* Asks the caller. The host does not wait: it ends the call at this point. When
+ * it has the answer, it runs the call again from the beginning, and this
+ * function returns immediately. So ask before you change anything. */
 toolbay_reply toolbay_ask(toolbay_question question);
 
-/* Asks several questions at once: as many replies, in the same order. */
+/* Asks several questions at once. Returns a reply for each, in the same order. */
 const toolbay_reply *toolbay_ask_all(const toolbay_question *questions, size_t count);
 
 /* ------------------------------------------------------------------- HTTP */
@@ -653,7 +653,7 @@ typedef struct {
     const char *name, *value;
 } toolbay_http_header;
 
-/* A request, which the operator's grant must allow:
+/* A request. The operator's grant must allow it:
  * http = ["https://api.example.com"] under [permissions]. */
 typedef struct {
     const char *method;                 /* NULL is GET */
@@ -662,47 +662,47 @@ typedef struct {
     size_t header_count;
     toolbay_string body;                /* without data, there is none */
     uint64_t timeout_ms;                /* of connecting, of the beginning of the response, and of each
-                                         * further piece of it; 0: as long as the call */
-    size_t limit;                       /* the largest body of a response, in bytes; 0: 1 MiB */
+                                         * further part of it; 0: only that of the call */
+    size_t limit;                       /* the maximum size of the response body, in bytes; 0: 1 MiB */
 } toolbay_http_request;
 
-/* Why there is no response. */
+/* The outcome of a request. */
 typedef enum {
-    TOOLBAY_HTTP_OK,         /* there is one, with whatever status */
+    TOOLBAY_HTTP_OK,         /* there is a response, with any status */
     TOOLBAY_HTTP_INVALID,    /* the URL, the method or a header is invalid */
     TOOLBAY_HTTP_DENIED,     /* the grant does not allow the request */
     TOOLBAY_HTTP_NO_ADDRESS, /* the server's name has no address, or none that the grant allows */
-    TOOLBAY_HTTP_TIMEOUT,    /* the server did not answer in time */
-    TOOLBAY_HTTP_CONNECTION, /* the server refused the connection, or ended it too early */
+    TOOLBAY_HTTP_TIMEOUT,    /* the server did not respond in time */
+    TOOLBAY_HTTP_CONNECTION, /* the server refused the connection, or closed it too early */
     TOOLBAY_HTTP_TLS,        /* the certificate is not trusted, or encryption failed */
     TOOLBAY_HTTP_TOO_LARGE,  /* the body is larger than `limit` */
     TOOLBAY_HTTP_OTHER
 } toolbay_http_error;
 
-/* A response, or why there is none. */
+/* A response, or the reason why there is none. */
 typedef struct {
     toolbay_http_error error;
-    const char *message;                /* why, as a sentence for the model; NULL if there is a response */
+    const char *message;                /* the reason, as a sentence for the model; NULL if there is a response */
     unsigned status;                    /* such as 200; redirects are not followed */
     const toolbay_http_header *headers;
     size_t header_count;
     toolbay_string body;
 } toolbay_http_response;
 
-/* Sends a request, and waits for the whole response. */
+/* Sends a request, and waits for the complete response. */
 toolbay_http_response toolbay_http_send(const toolbay_http_request *request);
 
-/* A GET request, and a POST request with this body. The type may be NULL. */
+/* Send a GET request, and a POST request with this body. The type may be NULL. */
 toolbay_http_response toolbay_http_get(const char *url);
 toolbay_http_response toolbay_http_post(const char *url, const char *content_type, toolbay_string body);
 
-/* The value of the first header with this name, in any case, or NULL. */
+/* Returns the value of the first header with this name, ignoring case, or NULL. */
 const char *toolbay_http_value(const toolbay_http_response *response, const char *name);
 
 /* ------------------------------------------------------------------- JSON */
 
-/* For JSON that no struct describes. The parser and the writer are those of
- * Zig's standard library. */
+/* Functions for JSON that no struct describes. The parser and the writer are
+ * those of Zig's standard library. */
 
 typedef enum {
     TOOLBAY_JSON_NULL,
@@ -713,7 +713,7 @@ typedef enum {
     TOOLBAY_JSON_OBJECT
 } toolbay_json_kind;
 
-/* NULL if the text is not JSON. */
+/* Parses JSON. Returns NULL if the text is not JSON. */
 const toolbay_json *toolbay_json_parse(toolbay_string text);
 
 toolbay_json_kind toolbay_json_kind_of(const toolbay_json *value);
@@ -725,27 +725,27 @@ bool toolbay_json_natural(const toolbay_json *value, uint64_t *out);
 bool toolbay_json_number(const toolbay_json *value, double *out);
 bool toolbay_json_string(const toolbay_json *value, toolbay_string *out);
 
-/* How many values an array or an object has; 0 for others. */
+/* Returns the number of values in an array or an object; 0 for others. */
 size_t toolbay_json_count(const toolbay_json *value);
 
-/* The value at an index of an array or an object, and the key there. */
+/* Return the value at an index of an array or an object, and its key. */
 const toolbay_json *toolbay_json_at(const toolbay_json *value, size_t index);
 toolbay_string toolbay_json_key(const toolbay_json *value, size_t index);
 
-/* The member of an object; NULL if there is none. */
+/* Returns the member of an object; NULL if there is none. */
 const toolbay_json *toolbay_json_get(const toolbay_json *value, toolbay_string key);
 
-/* The value as JSON. */
+/* Returns the value as JSON. */
 toolbay_string toolbay_json_text(const toolbay_json *value);
 
-/* Writes JSON from left to right; commas and quotes are its business. */
+/* Writes JSON from left to right, and adds commas and quotes. */
 typedef struct toolbay_writer toolbay_writer;
 
 toolbay_writer *toolbay_writer_new(void);
-void toolbay_write_object(toolbay_writer *writer); /* begins one */
+void toolbay_write_object(toolbay_writer *writer); /* begins an object */
 void toolbay_write_key(toolbay_writer *writer, toolbay_string key);
 void toolbay_write_object_end(toolbay_writer *writer);
-void toolbay_write_array(toolbay_writer *writer); /* begins one */
+void toolbay_write_array(toolbay_writer *writer); /* begins an array */
 void toolbay_write_array_end(toolbay_writer *writer);
 void toolbay_write_null(toolbay_writer *writer);
 void toolbay_write_boolean(toolbay_writer *writer, bool value);
@@ -755,7 +755,7 @@ void toolbay_write_number(toolbay_writer *writer, double value); /* not finite: 
 void toolbay_write_string(toolbay_writer *writer, toolbay_string value);
 void toolbay_write_raw(toolbay_writer *writer, toolbay_string json);
 
-/* What was written so far. */
+/* Returns the text that was written so far. */
 toolbay_string toolbay_written(toolbay_writer *writer);
 
 #ifdef __cplusplus

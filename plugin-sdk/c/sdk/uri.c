@@ -1,5 +1,5 @@
-/* Templates of URIs (RFC 6570, level 1, and {+name}): which URIs fit, and what
- * their variables are. */
+/* URI templates (RFC 6570, level 1, and {+name}): matches URIs, and extracts the
+ * values of their variables. */
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ typedef struct {
     const char *rest;    /* after that text */
 } variable;
 
-/* The variable at this brace; false if the brace is never closed. */
+/* Reads the variable at this brace. Returns false if the brace is never closed. */
 static bool variable_at(const char *brace, variable *found) {
     const char *end = strchr(brace, '}');
     if (!end) return false;
@@ -45,7 +45,7 @@ static int digit(char c) {
     return -1;
 }
 
-/* Replaces %20 and the like; false if that is not text. */
+/* Decodes percent-encoding. Returns false if the result is not text. */
 static bool decode(toolbay_string from, toolbay_string *to) {
     char *bytes = toolbay_allocate(from.size + 1);
     size_t size = 0;
@@ -65,13 +65,13 @@ static bool decode(toolbay_string from, toolbay_string *to) {
     return toolbay_is_utf8(*to);
 }
 
-/* Where the value of a variable ends that begins here: where the text after it
- * occurs first, but after one character at least. NULL if nowhere. */
+/* Returns the end of the value that begins here: the first occurrence of the
+ * following text, after at least one character. NULL if there is none. */
 static const char *end_of_value(const char *uri, const variable *variable) {
     if (!*uri) return NULL;
     if (!variable->after.size && !*variable->rest) return uri + strlen(uri);
     const char *second = uri + 1;
-    while (((unsigned char)*second & 0xC0) == 0x80) second++; /* these continue a character */
+    while (((unsigned char)*second & 0xC0) == 0x80) second++; /* continuation bytes of a character */
     const toolbay_string after = toolbay_copy(variable->after.data, variable->after.size);
     return *second ? strstr(second, after.data) : NULL;
 }

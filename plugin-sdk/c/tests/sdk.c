@@ -12,7 +12,7 @@
 #include "../sdk/internal.h"
 #include "../sdk/toolbay_test.h"
 
-// A struct with a field of every kind, which a tool gives back as it came.
+// A struct with a field of every kind, which a tool returns unchanged.
 
 struct place {
     double latitude;
@@ -383,7 +383,7 @@ static void results_of_other_sorts(void) {
     assert(toolbay_test_call("nothing", "{}").count == 0);
 }
 
-/* What the site answers, and what it was asked. */
+/* The response of the site, and the request that it received. */
 static toolbay_http_response site(const toolbay_http_request *request) {
     static const toolbay_http_header headers[] = {{"Content-Type", "text/plain"}, {"X-Own", "1"}};
     const toolbay_string body = toolbay_format(
@@ -499,7 +499,7 @@ static void what_is_not_there_is_empty(void) {
         "the resource `game://linked/1` has a link among its items: an item is text or bytes");
 }
 
-/* The values of a template's variables in a URI; NULL if it does not fit. */
+/* Returns the values of a template's variables in a URI; NULL if it does not match. */
 static const char *fits(const char *template, const char *uri) {
     toolbay_values values;
     if (!toolbay_match_uri(template, uri, &values)) return NULL;

@@ -1,11 +1,11 @@
-// What `throw` does in a plugin.
+// The implementation of `throw` in a plugin.
 //
-// WebAssembly as Toolbay runs it has no exceptions: nothing can unwind the
-// stack, so no `catch` ever runs. A `throw` therefore ends the call, with the
-// message of what was thrown. The compiler still needs the functions of the C++
-// ABI that it calls to throw, which its library leaves out for WebAssembly:
-// here they are. So is libc++'s own last word, for the bounds that it checks
-// and for what it would throw itself.
+// WebAssembly in Toolbay has no exceptions: the stack cannot be unwound, so no
+// `catch` ever runs. A `throw` therefore ends the call, with the message of the
+// thrown object. The compiler still calls the functions of the C++ ABI for
+// exceptions, which its library leaves out for WebAssembly. They are defined
+// here, as is the abort handler of libc++, for the bounds that it checks and for
+// the exceptions that it would throw itself.
 
 #ifdef __wasm__
 
@@ -20,8 +20,8 @@
 
 #include "c/toolbay.h"
 
-// The classes of type_info, in the words and the layout of the Itanium C++ ABI,
-// section 2.9.5. Which of them one is, its virtual table tells.
+// The classes of type_info, with the names and the layout of the Itanium C++ ABI,
+// section 2.9.5. The virtual table identifies the class of an object.
 extern "C" {
 extern const void *_ZTVN10__cxxabiv120__si_class_type_infoE[];
 extern const void *_ZTVN10__cxxabiv121__vmi_class_type_infoE[];
@@ -46,12 +46,13 @@ struct vmi_class : std::type_info {
 
 template <typename Class>
 const Class *as(const std::type_info &type, const void *const *table) {
-    // An object's pointer to its virtual table skips two words of it.
+    // An object's pointer to its virtual table skips the first two words of the
+    // table.
     const void *const *of_type = *reinterpret_cast<const void *const *const *>(&type);
     return of_type == table + 2 ? static_cast<const Class *>(&type) : nullptr;
 }
 
-// The std::exception in an object of this type, or null.
+// Returns the std::exception in an object of this type, or null.
 const std::exception *exception_in(const std::type_info &type, const char *object) {
     if (type == typeid(std::exception)) return reinterpret_cast<const std::exception *>(object);
     if (const auto *derived = as<si_class>(type, _ZTVN10__cxxabiv120__si_class_type_infoE)) {
@@ -92,7 +93,8 @@ void *__cxa_allocate_exception(size_t size) noexcept {
     return ::operator new(size);
 }
 
-// A constructor threw while its exception was made; that throw has ended the call.
+// Called if a constructor throws while its exception is created. That throw has
+// already ended the call.
 void __cxa_free_exception(void *) noexcept {}
 
 void __cxa_throw(void *object, std::type_info *type, void *(*)(void *)) {

@@ -1,15 +1,15 @@
-// The tools of a C++ plugin as the C interface wants them.
+// The tools of a C++ plugin in the form of the C interface.
 
 #include "toolbay.hpp"
 #include "toolbay_offers.hpp"
 
 namespace {
 
-// A kind without a case is an error, whatever the project asks of its compiler.
+// A kind without a case is an error, regardless of the project's compiler flags.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 
-// Every kind of block has types here, and `output::add` takes them.
+// Every kind of block has types here, which `output::add` accepts.
 [[maybe_unused]] constexpr void every_kind_has_a_type(toolbay_block_kind kind) {
     using namespace toolbay;
     switch (kind) {
@@ -28,7 +28,7 @@ toolbay_hint hint(std::optional<bool> said) {
     return *said ? TOOLBAY_YES : TOOLBAY_NO;
 }
 
-// What lives as long as the instance, because the C interface points into it.
+// Objects that live as long as the instance, because the C interface points to them.
 struct entry {
     toolbay::tool tool;
     std::string input_schema = tool.run.input_schema();
@@ -64,8 +64,8 @@ toolbay_tool lower(const entry &entry) {
     return lowered;
 }
 
-// What a C++ plugin has of prompts and the like, in the forms of both interfaces.
-// It is never destroyed: nothing runs after a call.
+// The prompts, resources and completions of a C++ plugin, in the forms of both
+// interfaces. They are never destroyed: no code runs after a call.
 template <typename Entry, typename Lowered>
 struct table {
     std::vector<Entry> entries;
@@ -85,7 +85,7 @@ struct table {
     }
 };
 
-// A prompt or a resource, and what the C interface points to in it.
+// A prompt or a resource, and the data of it that the C interface points to.
 template <typename Offered>
 struct text_entry {
     explicit text_entry(const Offered &from) : offered(from) {
@@ -95,7 +95,8 @@ struct text_entry {
         icon.src = offered.icon.c_str();
     }
 
-    // The tables are full before anything points into them, but the entries move until then.
+    // The tables are complete before anything points to their entries, but the entries move
+    // until then.
     text_entry(text_entry &&other) : text_entry(other.offered) {}
 
     Offered offered;
@@ -171,7 +172,7 @@ toolbay_completion lower_completion(const toolbay::completion &completion) {
 
 } // namespace
 
-// A plugin that does not define one of these offers none of them.
+// A plugin that does not define one of these functions offers no such items.
 namespace toolbay {
 
 [[gnu::weak]] std::vector<tool> tools() {
@@ -209,7 +210,7 @@ extern "C" const toolbay_completion *toolbay_completions(size_t *count) {
 }
 
 extern "C" const toolbay_tool *toolbay_plugin(size_t *count) {
-    // Never destroyed: nothing runs after a call.
+    // Never destroyed: no code runs after a call.
     static const auto &entries = *new std::vector<entry>([] {
         std::vector<entry> entries;
         for (toolbay::tool &tool : toolbay::tools()) entries.push_back({.tool = std::move(tool)});

@@ -15,9 +15,9 @@
 //         };
 //     }
 //
-// The schema of the arguments comes from the struct that the function takes,
-// the schema of the result from the struct that it returns. Every call runs in
-// its own instance: a global does not outlive the call.
+// The schema of the arguments is generated from the struct that the function
+// takes, the schema of the result from the struct that it returns. Every call runs
+// in its own instance: a global does not outlive the call.
 //
 // Prompts, resources and completions are in toolbay_offers.hpp, and questions to the
 // caller in toolbay_ask.hpp.
@@ -44,8 +44,8 @@ namespace toolbay {
 
 // ------------------------------------------------------------------ failures
 
-// Why a call did not succeed. The model reads the message: say what was wrong
-// and what would be right.
+// The reason why a call failed. The model reads the message: state the problem and
+// how to solve it.
 struct failure {
     std::string message;
     bool arguments_are_to_blame = false;
@@ -55,13 +55,13 @@ struct failure {
 template <typename T>
 using result = std::expected<T, failure>;
 
-// The arguments match the schema but make no sense: return toolbay::invalid("...").
+// Returns a failure for arguments that match the schema but make no sense: return toolbay::invalid("...").
 template <typename... Values>
 std::unexpected<failure> invalid(std::format_string<Values...> format, Values &&...values) {
     return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), true});
 }
 
-// The tool could not do its work: return toolbay::failed("...").
+// Returns a failure of the tool: return toolbay::failed("...").
 template <typename... Values>
 std::unexpected<failure> failed(std::format_string<Values...> format, Values &&...values) {
     return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), false});
@@ -105,7 +105,7 @@ struct binary_resource {
     std::optional<std::string> mime_type = {};
 };
 
-// Who a block is meant for.
+// The audience of a block.
 enum class audience : unsigned { everyone = 0, user = TOOLBAY_FOR_USER, assistant = TOOLBAY_FOR_ASSISTANT };
 
 // A result built in steps, if no return type suffices: toolbay::output().add("a").add(image).
@@ -145,7 +145,7 @@ class output {
         return std::move(*this);
     }
 
-    // Of a prompt: adds a message, a text or another block, that the user or the model says.
+    // For a prompt: adds a message of the user or of the model: a text or another block.
     output &&user(const auto &content) && {
         return std::move(*this).add(content);
     }
@@ -155,26 +155,26 @@ class output {
         return std::move(*this);
     }
 
-    // Of a prompt: what it is for, if the arguments make that more precise than its definition.
+    // For a prompt: sets its purpose, if the arguments make it more specific than the definition.
     output &&description(const std::string &text) && {
         toolbay_set_description(result_, text.c_str());
         return std::move(*this);
     }
 
-    // Of a resource: sets the _meta of the last item, which is an object.
+    // For a resource: sets the _meta of the last item, which is an object.
     template <typename T>
     output &&item_meta(const T &value) && {
         toolbay_set_item_meta(result_, detail::lend(to_json(value).text));
         return std::move(*this);
     }
 
-    // Sets the audience of the last block and how important it is, from 0 to 1.
+    // Sets the audience of the last block and its importance, from 0 to 1.
     output &&annotate(audience audience, std::optional<double> priority = {}) && {
         toolbay_annotate(result_, static_cast<unsigned>(audience), priority.value_or(-1));
         return std::move(*this);
     }
 
-    // Sets when the last block's content was last modified, in ISO 8601.
+    // Sets the time when the last block's content was last modified, in ISO 8601.
     output &&last_modified(const std::string &time) && {
         toolbay_set_last_modified(result_, time.c_str());
         return std::move(*this);
@@ -194,7 +194,7 @@ class output {
         return std::move(*this);
     }
 
-    // The result as the C interface has it.
+    // Returns the result in the form of the C interface.
     toolbay_result *get() const {
         return result_;
     }
@@ -222,7 +222,7 @@ constexpr bool is_expected = false;
 template <typename T>
 constexpr bool is_expected<std::expected<T, failure>> = true;
 
-// The result of calling a function. `add` adds to an output what it returns.
+// The result of calling a function. `add` adds the returned value to an output.
 template <typename Function, typename Add>
 toolbay_result *finish(const Function &function, const Add &add) {
     using Result = decltype(function());
@@ -281,24 +281,24 @@ void error(std::format_string<Values...> format, Values &&...values) {
     log(TOOLBAY_ERROR, format, std::forward<Values>(values)...);
 }
 
-// Tells the client how far the call is; `progress` must grow from call to call.
+// Reports the progress of the call to the client; `progress` must increase from one report to the next.
 inline void progress(double progress, std::optional<double> total = {}, const std::string &message = {}) {
     toolbay_progress(progress, total.value_or(0), message.empty() ? nullptr : message.c_str());
 }
 
-// Whether the client no longer wants the answer.
+// Returns whether the client has cancelled the call.
 inline bool cancelled() {
     return toolbay_cancelled();
 }
 
-// The value of a key in [config] of the operator's grant. A string comes as it
-// is, any other value as JSON.
+// Returns the value of a key in [config] of the operator's grant: a string
+// unchanged, any other value as JSON.
 inline std::optional<std::string> config(const std::string &key) {
     const char *value = toolbay_config(key.c_str());
     return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// Every key and value of [config].
+// Returns every key and value of [config].
 inline std::map<std::string, std::string> config() {
     std::size_t count = 0;
     const toolbay_setting *settings = toolbay_config_all(&count);
@@ -311,8 +311,8 @@ inline std::map<std::string, std::string> config() {
 
 // --------------------------------------------------------------------- tools
 
-// What runs when a tool is called: any function or lambda that takes one struct,
-// or nothing, and returns
+// The function of a tool: any function or lambda that takes one struct, or
+// nothing, and returns
 //
 //   - text: std::string, std::string_view or const char *,
 //   - structured content: a struct, which also gives the output schema,
@@ -330,7 +330,7 @@ class handler {
         return input_schema_();
     }
 
-    // Empty if the tool promises no structured content.
+    // Empty if the tool declares no structured content.
     std::string output_schema() const {
         return output_schema_();
     }
@@ -374,7 +374,7 @@ class handler {
         } else if constexpr (is_structured<T>) {
             return detail::result_schema<T>();
         } else {
-            return {}; // not even of an optional: what is promised must always be there
+            return {}; // not even of an optional: declared content must always be present
         }
     }
 
@@ -405,12 +405,12 @@ class handler {
 
 // One tool.
 struct tool {
-    std::string name;        // what clients call: A-Z a-z 0-9 _ - .
+    std::string name;        // the name that clients call: A-Z a-z 0-9 _ - .
     std::string title = {};  // a display name
-    std::string description; // what it does and when to use it: the model decides by it
+    std::string description; // what it does and when to use it, written for the model
     handler run;
 
-    // Hints to the client, which decides by them whether to ask its user first.
+    // Hints by which the client decides whether to ask its user first.
     // Clients assume the worst if a hint is missing.
     std::optional<bool> read_only = {};   // it changes nothing
     std::optional<bool> destructive = {}; // it may delete or overwrite data, not only add to it
@@ -421,7 +421,7 @@ struct tool {
     json meta = {};        // an object for the definition's _meta
 };
 
-// The tools of this plugin: the one function that a plugin with tools defines.
+// Returns the tools of this plugin. A plugin with tools defines this function.
 std::vector<tool> tools();
 
 } // namespace toolbay

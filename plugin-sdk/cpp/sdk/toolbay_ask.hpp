@@ -8,9 +8,9 @@
 //     const auto answer = toolbay::ask(toolbay::form<Confirmation>{.key = "sure", .message = "This deletes everything."});
 //     if (answer && answer->yes) delete_everything();
 //
-// The host does not wait for an answer: it ends the call, and runs it again from its
-// beginning when the answer is there; then `ask` returns at once. So decide, ask, and
-// only then act.
+// The host does not wait for an answer: it ends the call. When it has the answer, it
+// runs the call again from the beginning, and `ask` returns immediately. So ask before
+// you change anything.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@
 
 namespace toolbay {
 
-// Why there is no answer.
+// The reason why there is no answer.
 enum class refusal {
     declined = TOOLBAY_DECLINED,       // the user refused
     cancelled = TOOLBAY_CANCELLED,     // the user closed the form without a decision
     unsupported = TOOLBAY_UNSUPPORTED, // the client cannot answer an optional question
-    not_asked = TOOLBAY_NOT_ASKED,     // something is wrong with the question, or with what the plugin did before it
+    not_asked = TOOLBAY_NOT_ASKED,     // something is wrong with the question, or with an earlier operation of the plugin
 };
 
 struct no_answer {
@@ -39,13 +39,13 @@ struct no_answer {
     std::string message; // as a sentence
 };
 
-// The answer, or why there is none.
+// The answer, or the reason why there is none.
 template <typename T>
 using reply = std::expected<T, no_answer>;
 
 namespace detail {
 
-// What a field of a form can be.
+// The types that a field of a form can have.
 template <typename T>
 struct in_form : std::bool_constant<std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string>> {};
 template <typename T>
@@ -97,7 +97,7 @@ template <typename T>
 struct form {
     std::string key; // identifies the question within the call: 1 to 64 characters of A-Z a-z 0-9 _ - .
     std::string message;
-    bool optional = false; // a client that cannot answer is refusal::unsupported; without this, it ends the call
+    bool optional = false; // if set, a client that cannot answer leads to refusal::unsupported; without it, the call ends
 
     using answer = T;
 
@@ -116,7 +116,7 @@ struct form {
     }
 };
 
-// What there is to say of a page that the user agreed to open: not what happened there.
+// The answer for a page that the user agreed to open. It does not state what happened on the page.
 struct visited {};
 
 // A page for the user to open, such as one to sign in. The URL begins with https://.
@@ -141,15 +141,15 @@ struct visit {
     }
 };
 
-// What the client's model wrote.
+// The text that the client's model wrote.
 struct sampled {
     std::string text;        // several blocks are joined by line feeds
-    std::string model;       // that wrote it, if the client says so
-    std::string stop_reason; // such as endTurn or maxTokens, if the client says so
+    std::string model;       // the model that wrote it, if the client states it
+    std::string stop_reason; // such as endTurn or maxTokens, if the client states it
     json result;             // the whole result, as in MCP
 };
 
-// Who says a message.
+// The author of a message.
 enum class role : unsigned { user = TOOLBAY_USER, assistant = TOOLBAY_ASSISTANT };
 
 // One message of a conversation.
@@ -161,9 +161,9 @@ struct message {
 // A text for the client's model to write.
 struct sampling {
     std::string key;
-    std::string text = {}; // what the user says; or a conversation:
+    std::string text = {}; // the user's text; or a conversation:
     std::vector<message> messages = {};
-    std::string system = {}; // what the model is told beforehand
+    std::string system = {}; // the system prompt
     unsigned max_tokens;
     json more = {}; // further parameters as in MCP, such as temperature: an object
     bool optional = false;
@@ -192,7 +192,7 @@ struct sampling {
     }
 };
 
-// A folder that the user works in. What the plugin can open is still up to its grant.
+// A folder that the user works in. The plugin can open it only if its grant allows that.
 struct root {
     std::string uri; // begins with file://
     std::optional<std::string> name;

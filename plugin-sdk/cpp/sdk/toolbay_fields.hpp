@@ -1,4 +1,4 @@
-// The fields of a struct: how a plugin describes them, and how the SDK sees them.
+// The fields of a struct: their descriptions in a plugin, and reflection on them for the SDK.
 #pragma once
 
 #include <concepts>
@@ -26,7 +26,7 @@ struct literal {
     }
 };
 
-// What else a value must fit; they follow the description of a field:
+// Further constraints of a value, which follow the description of a field:
 //
 //     toolbay::optional<int, "How many results.", toolbay::minimum{1}, toolbay::maximum{100}> limit = 10;
 struct minimum { double value; };
@@ -41,8 +41,8 @@ struct pattern {
 
 namespace detail {
 
-// A value that is used as if it were a T: a class is inherited from, anything
-// else is converted.
+// A value that can be used as a T: by inheritance if T is a class, else by
+// conversion.
 template <typename T>
 struct held {
     T value{};
@@ -80,14 +80,14 @@ constexpr T &unwrap(held<T> &held) {
 
 } // namespace detail
 
-// A field that must be there. Use it as if it were a T.
+// A required field. It can be used as a T.
 template <typename T, literal Description, auto... Constraints>
 struct required : detail::held<T> {
     using detail::held<T>::held;
 };
 
-// A field that may be left out; then it keeps the value that the struct gives it,
-// which the schema tells as the default.
+// A field that may be left out. Then it has the value that the struct initializes it
+// with, which is the default in the schema.
 template <typename T, literal Description, auto... Constraints>
 struct optional : detail::held<T> {
     using detail::held<T>::held;
@@ -95,8 +95,8 @@ struct optional : detail::held<T> {
 
 namespace detail {
 
-// What a field's type says of it. A plain type is required and says no more; a
-// std::optional may be left out.
+// The properties of a field, according to its type. A plain type is required and has
+// no other properties; a std::optional may be left out.
 template <typename T>
 struct traits {
     using type = T;
@@ -133,7 +133,7 @@ struct traits<optional<T, Description, Constraints...>> {
     static constexpr std::tuple constraints = std::make_tuple(Constraints...);
 };
 
-// The value of a field, without what describes it.
+// Returns the value of a field, without its description.
 template <typename T>
 auto &bare(T &field) {
     if constexpr (std::same_as<typename traits<std::remove_const_t<T>>::type, std::remove_const_t<T>>) {
@@ -143,8 +143,8 @@ auto &bare(T &field) {
     }
 }
 
-// An object whose address the compiler knows, which is all that a name needs; it
-// does not exist.
+// An object that is declared but not defined: only its address is used, at compile
+// time, to get the names of fields.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-inline"
 #pragma clang diagnostic ignored "-Wundefined-internal"
@@ -184,7 +184,7 @@ constexpr void each_field(T &object, See &&see) {
     }(std::make_index_sequence<sizeof...(fields)>());
 }
 
-// The name of an enumerator; empty if there is none of this value.
+// The name of an enumerator; empty if none has this value.
 template <auto Value>
 consteval std::string_view name_of_enumerator() {
     // "... [Value = unit::celsius]", or "... [Value = (unit)7]"
@@ -213,7 +213,7 @@ void each_enumerator(See &&see) {
 } // namespace detail
 } // namespace toolbay
 
-// A field prints as its value does.
+// A field is printed like its value.
 template <typename T, toolbay::literal Description, auto... Constraints>
 struct std::formatter<toolbay::required<T, Description, Constraints...>> : std::formatter<T> {
     auto format(const toolbay::required<T, Description, Constraints...> &field, auto &context) const {

@@ -1,4 +1,4 @@
-// Between C++ types, JSON and JSON Schema.
+// Conversion between C++ types and JSON, and their JSON Schema.
 #pragma once
 
 #include <cmath>
@@ -147,7 +147,7 @@ class writer {
 
 // -------------------------------------------------------------------- schema
 
-// A bound, without a fraction where it has none.
+// Writes a bound, without a fraction if it is an integer.
 inline void write_bound(writer &to, std::string_view name, double bound) {
     if (bound == std::floor(bound) && std::fabs(bound) < 0x1p53) {
         to.member(name, static_cast<std::int64_t>(bound));
@@ -156,7 +156,7 @@ inline void write_bound(writer &to, std::string_view name, double bound) {
     }
 }
 
-// What the constraints of a field say, and which of them were said.
+// The constraints of a field, and which of them are set.
 class constraint_writer {
   public:
     constraint_writer(writer &to, bool list) : to_(to), list_(list) {}
@@ -200,13 +200,13 @@ inline void write_type(writer &to, std::string_view name, bool nullable) {
     });
 }
 
-// What a schema is for. A value of a result is always there, and may be null.
+// The purpose of a schema. A value of a result is always present, and may be null.
 enum class schema_use { arguments, result, form };
 
 template <typename T>
 void write_properties(writer &to, schema_use use);
 
-// The members of the schema of a T.
+// Writes the members of the schema of a T.
 template <typename T, typename Constraints = std::tuple<>>
 void write_schema(writer &to, schema_use use, bool nullable = false, const Constraints &constraints = {}) {
     constraint_writer said(to, list<T>);
@@ -218,7 +218,7 @@ void write_schema(writer &to, schema_use use, bool nullable = false, const Const
     } else if constexpr (integer<T>) {
         write_type(to, "integer", nullable);
         write_constraints();
-        // The bounds of 64 bits are not exact in every client.
+        // 64-bit bounds are not exact in every client.
         constexpr bool small = sizeof(T) < sizeof(std::int64_t);
         if (!said.has_minimum && (small || std::is_unsigned_v<T>)) to.member("minimum", std::numeric_limits<T>::min());
         if (!said.has_maximum && small) to.member("maximum", std::numeric_limits<T>::max());
@@ -273,7 +273,8 @@ void write_properties(writer &to, schema_use use) {
     });
     // Older drafts forbid an empty list.
     if (!required.empty()) to.member("required", required);
-    // Clients show only a part of JSON Schema as a form, in which this is not.
+    // Clients support only a part of JSON Schema in forms, which excludes this
+    // keyword.
     if (use != schema_use::form) to.member("additionalProperties", false);
 }
 
@@ -301,7 +302,7 @@ inline std::string no_arguments_schema() {
 
 // ------------------------------------------------------------------- reading
 
-// Reads a value; what is wrong, or nothing.
+// Reads a value. Returns an error message, or nothing.
 template <typename T>
 std::string read(const toolbay_json *from, const std::string &path, T &value) {
     const auto expected = [&](std::string_view what) { return std::format("`{}` must be {}", path, what); };
@@ -388,7 +389,7 @@ std::string read_arguments(std::string_view json, T &arguments) {
 
 } // namespace detail
 
-// A value as JSON.
+// Returns a value as JSON.
 template <typename T>
 json to_json(const T &value) {
     detail::writer writer;
@@ -396,7 +397,8 @@ json to_json(const T &value) {
     return {writer.written()};
 }
 
-// A value out of JSON, or what is wrong with it: toolbay::from_json<Settings>(text).
+// Returns a value from JSON, or an error message:
+// toolbay::from_json<Settings>(text).
 template <typename T>
 std::expected<T, std::string> from_json(const json &json) {
     T value{};

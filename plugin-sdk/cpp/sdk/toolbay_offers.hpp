@@ -10,8 +10,8 @@
 //
 //     TOOLBAY_PROMPTS({.name = "greeting", .description = "Greets somebody.", .run = greeting})
 //
-// This is a header of its own, as toolbay_ask.hpp is, because its names would hide
-// those of a plugin's own functions in the body of toolbay::tools.
+// Like toolbay_ask.hpp, this is a separate header, because its names would hide those
+// of a plugin's own functions in the body of toolbay::tools.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ namespace toolbay {
 
 namespace detail {
 
-// What can be read out of a text: an argument of a prompt, or a variable of a URI.
+// The types that can be read from a text: an argument of a prompt, or a variable of a URI.
 template <typename T>
 struct from_text : std::bool_constant<std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string>> {};
 template <typename T>
@@ -60,7 +60,7 @@ inline std::vector<argument> no_arguments() {
     return {};
 }
 
-// Reads values, which are text, into a struct; what is wrong, or nothing.
+// Reads values, which are text, into a struct. Returns an error message, or nothing.
 template <typename T>
 std::string read_values(std::span<const toolbay_setting> values, T &arguments) {
     std::string problem;
@@ -74,7 +74,7 @@ std::string read_values(std::span<const toolbay_setting> values, T &arguments) {
             if (!traits<Field>::optional) problem = std::format("`{}` is missing", name);
             return;
         }
-        // As a number or a boolean if it is one and the field is no text.
+        // Read as a number or a boolean if it is one and the field is not a text.
         const toolbay_json *json = toolbay_json_parse(given->value);
         const bool plain = json && (toolbay_json_kind_of(json) == TOOLBAY_JSON_NUMBER ||
                                     toolbay_json_kind_of(json) == TOOLBAY_JSON_BOOLEAN);
@@ -90,7 +90,7 @@ std::string read_values(std::span<const toolbay_setting> values, T &arguments) {
     return problem;
 }
 
-// What runs for a prompt or for a resource. `Adder` adds what the function returns.
+// The function of a prompt or of a resource. `Adder` adds the returned value.
 template <typename Adder>
 class text_handler {
   public:
@@ -177,10 +177,10 @@ struct item_adder {
 
 // ------------------------------------------------------------------- prompts
 
-// What fills in a prompt: any function or lambda that takes one struct of strings,
+// The function of a prompt: any function or lambda that takes one struct of strings,
 // numbers, bools and enums, or nothing, and returns
 //
-//   - text, an image or another block: one message, which the user says,
+//   - text, an image or another block: one message of the user,
 //   - several of these: std::pair or std::tuple,
 //   - messages of both sides: toolbay::output().user("...").assistant("..."),
 //   - any of these or a failure: toolbay::result<...>.
@@ -188,9 +188,9 @@ using prompt_handler = detail::text_handler<detail::message_adder>;
 
 // One prompt: a text that the user chooses, which becomes the beginning of a conversation.
 struct prompt {
-    std::string name;        // by which clients get it: A-Z a-z 0-9 _ - .
+    std::string name;        // the name by which clients get it: A-Z a-z 0-9 _ - .
     std::string title = {};  // a display name
-    std::string description; // what it is for, written for people
+    std::string description; // its purpose, written for people
     prompt_handler run;
     std::string icon = {}; // an https: or data: URI
     json meta = {};        // an object for the definition's _meta
@@ -198,13 +198,13 @@ struct prompt {
 
 // ----------------------------------------------------------------- resources
 
-// What reads a resource: any function or lambda that takes nothing or, for a
+// The function of a resource: any function or lambda that takes nothing or, for a
 // template, a struct with the variables of its URI, and returns
 //
 //   - text: std::string, std::string_view or const char *,
 //   - bytes: toolbay::bytes,
 //   - a struct, which becomes JSON,
-//   - text_resource, binary_resource or image: an item with a URI or a MIME type of its own,
+//   - text_resource, binary_resource or image: an item with its own URI or MIME type,
 //   - several of these: std::vector, std::pair, std::tuple or output,
 //   - a std::optional of these, which is empty if there is no such resource,
 //   - any of these or a failure: toolbay::result<...>.
@@ -217,8 +217,8 @@ struct resource {
     std::string uri; // such as notes://all, or notes://{folder}/{id}
     std::string name;
     std::string title = {};       // a display name
-    std::string description = {}; // what it is, written for the model
-    std::string mime_type = {};   // also of items that have none of their own
+    std::string description = {}; // its content, described for the model
+    std::string mime_type = {};   // also of items that do not have their own
     resource_handler run;
 
     std::optional<std::uint64_t> size = {};                  // in bytes, not of a template
@@ -229,7 +229,7 @@ struct resource {
     json meta = {};                                          // an object for the definition's _meta
 };
 
-// Tells the clients that subscribed to this resource of the plugin that its content changed.
+// Notifies the clients that subscribed to this resource of the plugin that its content changed.
 inline void resource_updated(const std::string &uri) {
     toolbay_resource_updated(uri.c_str());
 }
@@ -239,11 +239,11 @@ inline void resource_updated(const std::string &uri) {
 // Values that an argument could have, the best first.
 struct suggestions {
     std::vector<std::string> values;
-    std::optional<std::uint32_t> total = {}; // how many there are in all
-    bool more = false;                       // there are more than `values`
+    std::optional<std::uint32_t> total = {}; // the total number of values
+    bool more = false;                       // there are more values than those in `values`
 };
 
-// Those of the values that begin with what was typed, whatever the case of its letters A to Z.
+// Returns the values that begin with the typed text, ignoring the case of the letters A to Z.
 inline suggestions beginning_with(std::string_view typed, std::initializer_list<std::string_view> values) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     suggestions found;
@@ -255,11 +255,11 @@ inline suggestions beginning_with(std::string_view typed, std::initializer_list<
     return found;
 }
 
-// The arguments that are complete already, by name.
+// The arguments that are already complete, by name.
 using given = std::map<std::string, std::string>;
 
-// What completes an argument: any function or lambda that takes what was typed, as
-// std::string_view, and perhaps a `const toolbay::given &`, and returns
+// The function of a completion: any function or lambda that takes the typed text, as
+// std::string_view, and optionally a `const toolbay::given &`, and returns
 // toolbay::suggestions or a list of strings, or one of these or a failure.
 class completion_handler {
   public:
@@ -305,9 +305,9 @@ struct completion {
     completion_handler run;
 };
 
-// What this plugin has of each. Do not define these functions yourself: each macro
-// below, used outside of any namespace, defines one and makes the plugin export that
-// interface of the contract.
+// The prompts, resources and completions of this plugin. Do not define these functions
+// yourself: each macro below, used outside of any namespace, defines one and makes the
+// plugin export that interface of the contract.
 std::vector<prompt> prompts();
 std::vector<resource> resources();
 std::vector<completion> completions();

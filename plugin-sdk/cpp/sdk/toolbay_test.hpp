@@ -1,4 +1,4 @@
-// Tests of a plugin on the machine where it is written, without a host.
+// Native tests of a plugin, without a host.
 //
 //     assert(toolbay::test::call("greet", R"({"name": "Ada"})").text == "Hello, Ada.");
 //
@@ -20,15 +20,15 @@ namespace toolbay::test {
 struct block {
     std::string kind; // "text", "image", "audio", "resource_link" or "resource"
     std::string text, data, mime_type, uri, name, last_modified;
-    bool of_assistant = false; // a message of a prompt that the model says
+    bool of_assistant = false; // true for a message of the model, in a prompt
     std::string meta;          // of an item of a resource, as JSON
 };
 
 // The outcome of a call.
 struct answer {
     bool failed = false;
-    bool invalid_arguments = false; // it failed, and the arguments are to blame
-    std::string text;               // the text blocks, a line feed between them; or the message of a failure
+    bool invalid_arguments = false; // it failed because of the arguments
+    std::string text;               // the text blocks, separated by line feeds; or the message of a failure
     std::optional<std::string> structured; // as JSON
     std::vector<block> blocks;
     std::string description;            // of a prompt
@@ -53,7 +53,7 @@ inline answer answer_of(const toolbay_answer &called) {
     return answer;
 }
 
-// Runs a tool with a JSON object. The schema is not checked: the host does that.
+// Runs a tool with a JSON object. It does not check the schema: the host does that.
 inline answer call(const std::string &tool, const std::string &arguments = "{}") {
     return answer_of(toolbay_test_call(tool.c_str(), arguments.c_str()));
 }
@@ -63,8 +63,8 @@ inline answer prompt(const std::string &prompt, const std::string &arguments = "
     return answer_of(toolbay_test_prompt(prompt.c_str(), arguments.c_str()));
 }
 
-// Reads the resource of a URI. Each block is an item, of kind "resource"; there are
-// none if there is no such resource.
+// Reads the resource with a URI. Each block is an item, of kind "resource". A resource
+// that does not exist has no items.
 inline answer read(const std::string &uri) {
     return answer_of(toolbay_test_read(uri.c_str()));
 }
@@ -76,24 +76,24 @@ inline answer complete(const std::string &target, const std::string &argument, c
     return answer_of(toolbay_test_complete(target.c_str(), argument.c_str(), typed.c_str(), given.c_str()));
 }
 
-// What the client answers from now on to the question with this key: its result as
-// JSON, such as {"action":"accept","content":{"yes":true}}. Nothing: it cannot.
+// Sets the client's answer to the question with this key: its result as JSON, such as
+// {"action":"accept","content":{"yes":true}}; nothing if it cannot answer.
 inline void respond(const std::string &key, const std::optional<std::string> &result) {
     toolbay_test_answer(key.c_str(), result ? result->c_str() : nullptr);
 }
 
-// The parameters with which the question of this key was asked last, as JSON; empty if it was not.
+// Returns the last parameters of the question with this key, as JSON; empty if it was not asked.
 inline std::string asked(const std::string &key) {
     const char *params = toolbay_test_asked(key.c_str());
     return params ? params : "";
 }
 
-// The resources that were reported as updated so far, a line each.
+// Returns the resources that were reported as updated so far, one per line.
 inline std::string updated() {
     return toolbay_test_updated();
 }
 
-// The schemas of a tool as JSON; empty if there is none, or no such tool.
+// Return the schemas of a tool as JSON; empty if there is no schema, or no such tool.
 inline std::string input_schema(const std::string &tool) {
     const char *schema = toolbay_test_input_schema(tool.c_str());
     return schema ? schema : "";
@@ -109,17 +109,17 @@ inline void config(const std::string &key, const std::string &value) {
     toolbay_test_config(key.c_str(), value.c_str());
 }
 
-// What toolbay::cancelled answers from now on.
+// Sets the result of toolbay::cancelled.
 inline void cancel(bool cancelled = true) {
     toolbay_test_cancel(cancelled);
 }
 
-// What was logged so far, a line each: "info: working".
+// Returns the log messages so far, one per line: "info: working".
 inline std::string log() {
     return toolbay_test_log();
 }
 
-// How far the last toolbay::progress was.
+// Returns the value of the last toolbay::progress.
 inline double progress() {
     return toolbay_test_progress();
 }

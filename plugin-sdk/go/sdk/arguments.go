@@ -14,8 +14,8 @@ import (
 )
 
 // decode reads the arguments of a call. The host has checked them against the
-// schema; what is left to refuse is what a schema does not say, such as a
-// number beyond 64 bits.
+// schema. decode refuses values that a schema cannot exclude, such as a
+// number that does not fit in 64 bits.
 func decode[A any](text string) (A, error) {
 	args, err := readValues[A](text)
 	if err != nil {
@@ -55,8 +55,8 @@ func read[A any](text []byte) (A, error) {
 	return args, err
 }
 
-// wholeNumbers writes 2.0 and 2e0 as 2: to JSON Schema they are integers, to
-// encoding/json they are not.
+// wholeNumbers writes 2.0 and 2e0 as 2: they are integers in JSON Schema, but
+// not in encoding/json.
 func wholeNumbers(text string) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
@@ -78,7 +78,7 @@ func whole(value any) any {
 			value[i] = whole(item)
 		}
 	case json.Number:
-		// Up to here every whole number is a float64 as well.
+		// Up to this bound, a float64 represents every whole number exactly.
 		const exact = 1 << 53
 		number, err := value.Float64()
 		if err == nil && number == math.Trunc(number) && math.Abs(number) <= exact && strings.ContainsAny(string(value), ".eE") {

@@ -28,11 +28,11 @@ import (
 //
 // The key identifies the question within the call: 1 to 64 of A-Z a-z 0-9 _ - .
 //
-// A plugin does not wait while a person thinks: the call ends here, and begins
-// again in a new instance when the answer is there. Then Ask returns at once.
-// So the code before it runs again, and deferred functions do not run when the
-// call ends here. The host makes sure that HTTP requests other than GET and
-// HEAD, and operations on buckets, happen once; ask before you change files.
+// A plugin does not wait for the user: the call ends at this point, and starts
+// again in a new instance when the host has the answer. Then Ask returns
+// immediately. So the code before it runs again, and deferred functions do not
+// run when the call ends. The host ensures that HTTP requests other than GET and
+// HEAD, and operations on buckets, happen only once. Ask before you change files.
 //
 // If the client cannot answer, the host ends the call, unless the question is
 // Optional: then the error is [ErrUnsupported].
@@ -57,7 +57,7 @@ type Question[A any] interface {
 //		toolbay.Into("sure", toolbay.Form[Confirmation]{Message: "This deletes everything."}, &sure),
 //		toolbay.Into("roots", toolbay.Roots{}, &roots))
 //
-// It returns as [Ask] does. If there is an error, no answer can be used.
+// It returns like [Ask]. If there is an error, no answer is valid.
 func (c *Context) AskAll(questions ...Asking) error {
 	all := make([]AskedQuestion, 0, len(questions))
 	for _, question := range questions {
@@ -90,8 +90,8 @@ type Asking struct {
 	read  func(result json.RawMessage) error
 }
 
-// Into is a question for [Context.AskAll], which stores its answer in what
-// answer points to.
+// Into returns a question for [Context.AskAll], which stores its answer in the
+// value that answer points to.
 func Into[A any](key string, question Question[A], answer *A) Asking {
 	return Asking{key, question.asked, func(result json.RawMessage) error {
 		value, err := question.read(result)
@@ -106,7 +106,7 @@ func Into[A any](key string, question Question[A], answer *A) Asking {
 // answer: errors.Is(err, toolbay.ErrUnsupported).
 var ErrUnsupported = errors.New("the client cannot answer this kind of question")
 
-// askError is why there is no answer, in the host's words.
+// askError is the reason why there is no answer, as the host states it.
 type askError struct {
 	message     string
 	unsupported bool
@@ -124,14 +124,14 @@ type AskedQuestion struct {
 	Kind QuestionKind
 	// Params are those of MCP's elicitation/create or sampling/createMessage.
 	Params json.RawMessage
-	// Required: whether the call is pointless without an answer.
+	// Required is true if the call cannot continue without an answer.
 	Required bool
 }
 
-// QuestionKind is what a question asks for.
+// QuestionKind is the kind of a question.
 type QuestionKind uint8
 
-// What a question asks for.
+// The kinds of questions.
 const (
 	FormQuestion QuestionKind = iota
 	VisitQuestion
@@ -139,22 +139,22 @@ const (
 	RootsQuestion
 )
 
-// Action is what the user did with a form, or with a page to visit.
+// Action is the user's reaction to a form, or to a page to visit.
 type Action uint8
 
-// What the user can do.
+// The user's possible actions.
 const (
-	// Accepted: filled it in, or agreed to open the page.
+	// Accepted means that the user filled in the form, or agreed to open the page.
 	Accepted Action = iota + 1
-	// Declined: refused to.
+	// Declined means that the user refused.
 	Declined
-	// Cancelled: closed it without a decision.
+	// Cancelled means that the user closed it without a decision.
 	Cancelled
 )
 
 var actions = map[string]Action{"accept": Accepted, "decline": Declined, "cancel": Cancelled}
 
-// String is the action in MCP.
+// String returns the action's name in MCP.
 func (a Action) String() string {
 	for name, action := range actions {
 		if action == a {
@@ -189,17 +189,17 @@ func readAction(result json.RawMessage) (Action, json.RawMessage, error) {
 //
 // Do not ask for secrets: the client shows what the user types.
 type Form[T any] struct {
-	// Message says what the form is for.
+	// Message states the purpose of the form.
 	Message string
-	// Optional: if the client has no forms, Ask fails with ErrUnsupported,
-	// instead of the host ending the call.
+	// Optional makes Ask fail with ErrUnsupported if the client does not support
+	// forms. Without it, the host ends the call.
 	Optional bool
-	// Schema replaces the schema that T has. It is for fields that are known
-	// only when the form is asked: T is then map[string]any.
+	// Schema replaces the schema of T. Use it for fields that are known only at
+	// run time: T is then map[string]any.
 	Schema map[string]any
 }
 
-// Elicited is what the user did with a form.
+// Elicited is the user's response to a form.
 type Elicited[T any] struct {
 	Action Action
 	// Content has the values of the fields, if the form was accepted.
@@ -235,10 +235,10 @@ func asked(kind QuestionKind, optional bool, params any) (AskedQuestion, error) 
 }
 
 // Visit is a page for the user to open, such as one to sign in or to pay. The
-// answer is whether the user agreed to open it, and not what happened there:
-// ask the service behind it.
+// answer states whether the user agreed to open it, not what happened on the
+// page. Query the service behind it for that.
 type Visit struct {
-	// Message says what the page is for.
+	// Message states the purpose of the page.
 	Message string
 	// URL begins with https://.
 	URL string
@@ -265,9 +265,9 @@ func (Visit) read(result json.RawMessage) (Action, error) {
 type Sampling struct {
 	// Messages are texts, images and audio.
 	Messages []Message
-	// MaxTokens is the most that the model may write.
+	// MaxTokens is the maximum number of tokens that the model may write.
 	MaxTokens int
-	// System is what the model is told beforehand; it may be empty.
+	// System is the system prompt. It may be empty.
 	System string
 	// Params are any other parameters of MCP's sampling/createMessage, such as
 	// temperature, modelPreferences or tools.
@@ -311,13 +311,14 @@ func samplingBlock(content Content) (any, error) {
 	return nil, fmt.Errorf("a message has a block of the kind %s: the client's model gets texts, images and audio", content.Kind)
 }
 
-// Sampled is what the client's model wrote.
+// Sampled is the text that the client's model wrote.
 type Sampled struct {
 	// Text is its text. Several blocks are joined by line feeds.
 	Text string
 	// Model is the model that wrote it.
 	Model string
-	// StopReason is why it stopped, such as endTurn or maxTokens, if it is said.
+	// StopReason is the reason why it stopped, such as endTurn or maxTokens, if
+	// the client states it.
 	StopReason string
 	// Result is the whole result, as in MCP.
 	Result json.RawMessage
@@ -351,8 +352,8 @@ func (Sampling) read(result json.RawMessage) (Sampled, error) {
 	return Sampled{strings.Join(texts, "\n"), said.Model, said.StopReason, result}, nil
 }
 
-// Roots are the folders that the user works in. The answer is advice: what a
-// plugin can open is up to the operator.
+// Roots are the folders that the user works in. The answer is only information:
+// the operator decides which folders a plugin can open.
 type Roots struct {
 	// Optional is as in Form.
 	Optional bool
@@ -381,8 +382,8 @@ type rootsResult struct {
 	Roots []Root `json:"roots"`
 }
 
-// formSchema is the schema of a form's fields. A type that is no form is a
-// panic, as that of a tool is.
+// formSchema returns the schema of a form's fields. It panics if the type cannot
+// be a form, as Tool does for its types.
 func formSchema(t reflect.Type) object {
 	s := &schemas{what: "form", form: true, root: t, open: map[reflect.Type]bool{}, names: map[reflect.Type]string{}}
 	if t.Kind() != reflect.Struct {
@@ -395,7 +396,7 @@ func formSchema(t reflect.Type) object {
 	return schema.without("additionalProperties")
 }
 
-// checkFormField refuses what clients cannot show.
+// checkFormField refuses fields that clients cannot show.
 func (s *schemas) checkFormField(schema object, where string) {
 	kind, _ := schema.get("type").(string)
 	switch {
@@ -423,7 +424,7 @@ func (s *schemas) checkFormField(schema object, where string) {
 
 var formFormats = map[string]bool{"date": true, "date-time": true, "email": true, "uri": true}
 
-// checkKey refuses the key of a question as the host does.
+// checkKey checks the key of a question like the host.
 func checkKey(key string) error {
 	const longest = 64
 	if !offer.IsName(key) || len(key) > longest {

@@ -10,9 +10,9 @@ import (
 	"toolbay/internal/fields"
 )
 
-// constrain adds what the tags of a field say about its values.
+// constrain adds the constraints that the tags of a field set.
 func constrain(schema *object, t reflect.Type, tag reflect.StructTag) error {
-	// What is about items belongs to them.
+	// Constraints of items belong to the schema of the items.
 	values, of := schema, t
 	if items, isList := schema.get("items").(object); isList {
 		values, of = &items, t.Elem()
@@ -65,7 +65,8 @@ func isNumber(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
 }
 
-// literal is a value in a tag: a text as it stands, anything else as JSON.
+// literal parses a value in a tag: a text is unchanged, any other value is
+// JSON.
 func literal(t reflect.Type, text string) (any, error) {
 	value, err := fields.Default(t, text)
 	if err != nil {

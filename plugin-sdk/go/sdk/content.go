@@ -2,8 +2,8 @@ package toolbay
 
 import "fmt"
 
-// Content is one block of a result or of a message. Make one with [Text], [Image], [Audio],
-// [Link], [TextResource] or [BinaryResource], and say more by its fields:
+// Content is one block of a result or of a message. Create one with [Text], [Image],
+// [Audio], [Link], [TextResource] or [BinaryResource], and set further fields if needed:
 //
 //	forecast := toolbay.Link("https://example.com/f.png", "forecast")
 //	forecast.MIMEType = "image/png"
@@ -15,7 +15,7 @@ type Content struct {
 	Text string
 	// Data has the raw bytes of an image, audio or a binary resource: not base64.
 	Data []byte
-	// MIMEType is the type of Data, or of what URI names.
+	// MIMEType is the type of Data, or of the resource that URI names.
 	MIMEType string
 	// URI is the address of a resource.
 	URI string
@@ -25,22 +25,22 @@ type Content struct {
 	Title string
 	// Description describes a linked resource.
 	Description string
-	// Size is how many bytes a linked resource has, if that is known.
+	// Size is the size of a linked resource in bytes, if it is known.
 	Size uint64
-	// Audience is who the block is for; empty means everyone.
+	// Audience is the audience of the block; empty means everyone.
 	Audience []Role
-	// Priority is how important the block is, from 0.0 (optional) to 1.0
-	// (required), if it is said.
+	// Priority is the importance of the block, from 0.0 (optional) to 1.0
+	// (required), if it is set.
 	Priority *float64
-	// LastModified is when the content was last modified, in ISO 8601:
+	// LastModified is the time when the content was last modified, in ISO 8601:
 	// "2026-01-12T15:00:58Z".
 	LastModified string
 }
 
-// Kind is what a content block is.
+// Kind is the kind of a content block.
 type Kind uint8
 
-// What a content block is. A new kind goes above kindCount, and needs a line in
+// The kinds of content blocks. Add a new kind above kindCount, and a line to
 // kinds.
 const (
 	TextKind Kind = iota
@@ -51,7 +51,7 @@ const (
 	kindCount
 )
 
-// body is what a block of some kind has even when it is empty.
+// body is the member that a block of a kind has even when it is empty.
 type body uint8
 
 const (
@@ -76,7 +76,7 @@ var kinds = [...]struct {
 // A kind without a line in kinds does not compile.
 const _ = uint(len(kinds) - int(kindCount))
 
-// String is the kind's name in the contract.
+// String returns the kind's name in the contract.
 func (k Kind) String() string {
 	if k < kindCount {
 		return kinds[k].name
@@ -84,7 +84,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// body is nothing if there is no such kind.
+// body returns the zero value if the kind does not exist.
 func (k Kind) body() body {
 	if k < kindCount {
 		return kinds[k].body
@@ -96,40 +96,40 @@ func (k Kind) body() body {
 // resource.
 type Role uint8
 
-// The person, and the model.
+// The user, and the model.
 const (
 	User Role = iota
 	Assistant
 )
 
-// Text is a text.
+// Text returns a text block.
 func Text(text string) Content {
 	return Content{Kind: TextKind, Text: text}
 }
 
-// Image is an image block: Image(png, "image/png").
+// Image returns an image block: Image(png, "image/png").
 func Image(data []byte, mimeType string) Content {
 	return Content{Kind: ImageKind, MIMEType: mimeType, Data: data}
 }
 
-// Audio is an audio block: Audio(wav, "audio/wav").
+// Audio returns an audio block: Audio(wav, "audio/wav").
 func Audio(data []byte, mimeType string) Content {
 	return Content{Kind: AudioKind, MIMEType: mimeType, Data: data}
 }
 
-// Link is something that the client can fetch.
+// Link returns a link to a resource that the client can fetch.
 func Link(uri, name string) Content {
 	return Content{Kind: LinkKind, URI: uri, Name: name}
 }
 
-// TextResource is a textual resource whose content is here. The MIME type may
-// be empty.
+// TextResource returns a textual resource whose content is in the block. The MIME
+// type may be empty.
 func TextResource(uri, text, mimeType string) Content {
 	return Content{Kind: ResourceKind, URI: uri, MIMEType: mimeType, Text: text}
 }
 
-// BinaryResource is a resource whose bytes are here. The MIME type may be
-// empty.
+// BinaryResource returns a binary resource whose content is in the block. The
+// MIME type may be empty.
 func BinaryResource(uri string, data []byte, mimeType string) Content {
 	if data == nil {
 		data = []byte{}
@@ -143,7 +143,7 @@ func (c Content) For(audience ...Role) Content {
 	return c
 }
 
-// WithPriority sets how important the block is, from 0.0 (optional) to 1.0
+// WithPriority sets the importance of the block, from 0.0 (optional) to 1.0
 // (required).
 func (c Content) WithPriority(priority float64) Content {
 	c.Priority = &priority

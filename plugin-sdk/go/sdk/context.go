@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// Context is what a tool, a prompt or a resource may ask of the host while it
-// runs. None of it needs a permission. [Test] makes one for tests.
+// Context has the functions of the host that a tool, a prompt or a resource can
+// call while it runs. None of them needs a permission. [Test] creates one for
+// tests.
 type Context struct {
 	host host
 }
 
-// host is who answers: Toolbay, or a Test.
+// host implements the functions: Toolbay, or a Test.
 type host interface {
 	log(level Level, message string)
 	progress(report Report)
@@ -24,18 +25,18 @@ type host interface {
 
 // Report is one report of progress.
 type Report struct {
-	// Done is how far the call is.
+	// Done is the progress so far.
 	Done float64
-	// Total is how far it will be in the end; 0 if that is unknown.
+	// Total is the value of Done at the end; 0 if it is unknown.
 	Total float64
 	// Message describes the current step; it may be empty.
 	Message string
 }
 
-// Progress tells the client how far the call is: ctx.Progress(3, 10), or
-// ctx.Progress(3, 0) if the end is unknown. A message may say what happens at
-// the moment. Each value must be greater than the last. Does nothing if the
-// client did not ask.
+// Progress reports the progress of the call to the client: ctx.Progress(3, 10),
+// or ctx.Progress(3, 0) if the total is unknown. A message can describe the
+// current step. Each value must be greater than the last one. Progress has no
+// effect if the client did not request it.
 func (c *Context) Progress(done, total float64, message ...string) {
 	report := Report{Done: done, Total: total}
 	if len(message) > 0 {
@@ -44,26 +45,26 @@ func (c *Context) Progress(done, total float64, message ...string) {
 	c.host.progress(report)
 }
 
-// Cancelled: whether the client no longer wants the answer. The host stops the
-// call in any case: ask only if there is something to put in order.
+// Cancelled reports whether the client has cancelled the call. The host ends
+// the call in any case. Use this method only if the tool has to clean up.
 func (c *Context) Cancelled() bool {
 	return c.host.cancelled()
 }
 
-// Config is the value of a key in [config] of the operator's grant, and whether
-// there is one: a string as it is, any other value as JSON text.
+// Config returns the value of a key in [config] of the operator's grant, and
+// whether there is one: a string unchanged, any other value as JSON text.
 func (c *Context) Config(key string) (string, bool) {
 	return c.host.config(key)
 }
 
-// ConfigAll is every key and value of [config].
+// ConfigAll returns every key and value of [config].
 func (c *Context) ConfigAll() map[string]string {
 	return c.host.configAll()
 }
 
-// ConfigInto stores the value of a key in [config] in what value points to: a
-// string, or whatever else can be read from JSON. It tells whether there is
-// one, and leaves value alone if there is none.
+// ConfigInto stores the value of a key in [config] in the variable that value
+// points to: a string, or any type that can be read from JSON. It reports
+// whether the key exists, and does not change the variable if it does not.
 func (c *Context) ConfigInto(key string, value any) (bool, error) {
 	text, has := c.host.config(key)
 	if !has {
@@ -75,7 +76,8 @@ func (c *Context) ConfigInto(key string, value any) (bool, error) {
 	}
 	err := json.Unmarshal([]byte(text), value)
 	if err != nil {
-		// A string comes without its quotes; a type may be read from one.
+		// The host returns a string without its quotes. A type may be read from a
+		// quoted one.
 		if quoted, bad := json.Marshal(text); bad == nil && json.Unmarshal(quoted, value) == nil {
 			return true, nil
 		}
@@ -84,7 +86,7 @@ func (c *Context) ConfigInto(key string, value any) (bool, error) {
 	return true, nil
 }
 
-// ResourceUpdated tells the clients that subscribed to a resource of this
+// ResourceUpdated notifies the clients that subscribed to a resource of this
 // plugin that its content changed.
 func (c *Context) ResourceUpdated(uri string) {
 	c.host.resourceUpdated(uri)
@@ -105,33 +107,33 @@ const (
 	LevelEmergency
 )
 
-// Log writes a line to the host's log, and to the client if it asked for logs.
+// Log writes a line to the host's log, and to the client if it requested logs.
 func (c *Context) Log(level Level, message string) {
 	c.host.log(level, message)
 }
 
-// Debugf logs what helps to find a mistake. It formats as [fmt.Printf] does.
+// Debugf logs a message for debugging. It formats like [fmt.Printf].
 func (c *Context) Debugf(format string, values ...any) {
 	c.host.log(LevelDebug, fmt.Sprintf(format, values...))
 }
 
-// Infof logs what happens. It formats as [fmt.Printf] does.
+// Infof logs a normal event. It formats like [fmt.Printf].
 func (c *Context) Infof(format string, values ...any) {
 	c.host.log(LevelInfo, fmt.Sprintf(format, values...))
 }
 
-// Noticef logs what happens seldom. It formats as [fmt.Printf] does.
+// Noticef logs a normal but rare event. It formats like [fmt.Printf].
 func (c *Context) Noticef(format string, values ...any) {
 	c.host.log(LevelNotice, fmt.Sprintf(format, values...))
 }
 
-// Warningf logs what may be wrong. It formats as [fmt.Printf] does.
+// Warningf logs a possible problem. It formats like [fmt.Printf].
 func (c *Context) Warningf(format string, values ...any) {
 	c.host.log(LevelWarning, fmt.Sprintf(format, values...))
 }
 
-// Errorf logs what is wrong; to fail, return an error. It formats as
-// [fmt.Printf] does.
+// Errorf logs an error. To end the call with a failure, return an error
+// instead. It formats like [fmt.Printf].
 func (c *Context) Errorf(format string, values ...any) {
 	c.host.log(LevelError, fmt.Sprintf(format, values...))
 }

@@ -6,9 +6,9 @@ import (
 	"toolbay/internal/abi"
 )
 
-// What every plugin exports: the interface tools of wit/plugin.wit in the
+// The exports of every plugin: the interface tools of wit/plugin.wit in the
 // canonical ABI. The packages prompts, resources and completion export the
-// other interfaces. The host makes a component of it.
+// other interfaces. The host converts the module to a component.
 
 //go:wasmexport toolbay:plugin/tools@0.2.0#list-tools
 func listTools() unsafe.Pointer {
@@ -26,7 +26,7 @@ func callTool(name unsafe.Pointer, nameLen uint32, arguments unsafe.Pointer, arg
 	})
 }
 
-// The host calls these when it has copied the answer.
+// The host calls these functions after it has copied the result.
 
 //go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#list-tools
 func listToolsDone(unsafe.Pointer) { abi.Answered() }
@@ -34,8 +34,9 @@ func listToolsDone(unsafe.Pointer) { abi.Answered() }
 //go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#call-tool
 func callToolDone(unsafe.Pointer) { abi.Answered() }
 
-// HostContext is what the other packages of the SDK call functions with. Like
-// all that is exported here, it takes what only they have.
+// HostContext returns the context with which the other packages of the SDK
+// call functions. Like all exports of this file, it requires a value that
+// only these packages have.
 func HostContext(*abi.Loan) *Context {
 	return &Context{newHost()}
 }

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// InvalidArguments is the error of arguments that match the schema but make no
-// sense. Say what would be right: the model reads it and may try again. It
-// formats as [fmt.Errorf] does.
+// InvalidArguments returns an error for arguments that match the schema but
+// make no sense. State how to correct them: the model reads the message and
+// may try again. It formats like [fmt.Errorf].
 //
-// Any other error that a tool returns means that it could not do its work.
+// Any other error that a tool returns is a failure of the tool.
 func InvalidArguments(format string, values ...any) error {
 	return &invalidArguments{fmt.Errorf(format, values...)}
 }
 
-// IsInvalidArguments: whether an error blames the arguments.
+// IsInvalidArguments reports whether an error is one of [InvalidArguments].
 func IsInvalidArguments(err error) bool {
 	var invalid *invalidArguments
 	return errors.As(err, &invalid)

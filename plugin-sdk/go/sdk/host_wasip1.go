@@ -31,10 +31,10 @@ func hostAsk(questions unsafe.Pointer, count uint32, result unsafe.Pointer)
 //go:wasmimport toolbay:plugin/host@0.2.0 resource-updated
 func hostResourceUpdated(uri string)
 
-// toolbayHost answers one call.
+// toolbayHost is the host during one call.
 type toolbayHost struct {
-	// settings are asked for once: they stay the same while a call runs, and
-	// asking is not cheap.
+	// settings are requested once: they do not change during a call, and the
+	// request is not cheap.
 	settings func() map[string]string
 }
 
@@ -89,8 +89,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(wireQuestion{})-24]
 )
 
-// ask returns only if the answers are there. Otherwise the host ends the call
-// here, and runs it again when they are.
+// ask returns only if the host has the answers. Otherwise the host ends the
+// call at this point, and runs it again when it has them.
 func (toolbayHost) ask(questions []AskedQuestion) (answers []json.RawMessage, err error) {
 	l := &abi.Loan{}
 	wired := make([]wireQuestion, 0, len(questions))
@@ -110,7 +110,7 @@ func (toolbayHost) ask(questions []AskedQuestion) (answers []json.RawMessage, er
 			answers = append(answers, json.RawMessage(answer.Text()))
 		}
 	})
-	// The host has read them only now.
+	// The host reads them until the call above returns.
 	l.End()
 	return answers, err
 }

@@ -11,19 +11,19 @@ import (
 //	request := toolbay.HTTPRequest{URL: "https://api.example.com/weather?city=Paris"}
 //	response, err := request.Send()
 //
-// The package toolbay/nethttp does the same for net/http, which makes a plugin
+// The package toolbay/nethttp sends requests of net/http, but makes a plugin
 // three times as large.
 type HTTPRequest struct {
 	// Method is GET if it is empty.
 	Method string
 	// URL begins with https:// or http://.
 	URL string
-	// Header are names and values. The host sets Host and Content-Length.
+	// Header has names and values. The host sets Host and Content-Length.
 	Header []HTTPField
 	// Body is sent if it is not nil.
 	Body []byte
-	// Timeout is how long connecting, the beginning of the response, and each
-	// further piece of it may take; as long as the call if it is 0.
+	// Timeout is the limit for connecting, for the beginning of the response, and
+	// for each further part of it. If it is 0, only the call's timeout applies.
 	Timeout time.Duration
 }
 
@@ -34,14 +34,14 @@ type HTTPField struct {
 
 // HTTPResponse is a response whose body has not been read.
 type HTTPResponse struct {
-	// Status is such as 200. Redirects are not followed.
+	// Status is the status code, such as 200. Redirects are not followed.
 	Status int
 	Header []HTTPField
-	// Body must be closed, at the end or before.
+	// Body must be closed, even if it was not read to its end.
 	Body io.ReadCloser
 }
 
-// Get is the value of the first header with this name, in any case.
+// Get returns the value of the first header with this name, ignoring case.
 func (r *HTTPResponse) Get(name string) string {
 	for _, field := range r.Header {
 		if strings.EqualFold(field.Name, name) {
@@ -51,7 +51,7 @@ func (r *HTTPResponse) Get(name string) string {
 	return ""
 }
 
-// HTTPError is why there is no response, in words for the model.
+// HTTPError is the reason why there is no response, with a message for the model.
 type HTTPError struct {
 	message string
 	denied  bool
@@ -60,8 +60,8 @@ type HTTPError struct {
 
 func (e *HTTPError) Error() string { return e.message }
 
-// Denied: whether the grant does not allow the request.
+// Denied reports whether the grant does not allow the request.
 func (e *HTTPError) Denied() bool { return e.denied }
 
-// Timeout: whether the server did not answer in time.
+// Timeout reports whether the server did not respond in time.
 func (e *HTTPError) Timeout() bool { return e.timeout }

@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Send sends the request. Outside a plugin, which is in a test, it goes to the
-// server that it names, such as one of net/http/httptest.
+// Send sends the request. Outside a plugin, that is, in a test, it goes to the
+// server in the URL, such as one of net/http/httptest.
 func (r HTTPRequest) Send() (*HTTPResponse, error) {
 	request, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {

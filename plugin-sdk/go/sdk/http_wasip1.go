@@ -116,7 +116,7 @@ func dropError(err uint32)
 //go:wasmimport wasi:http/types@0.2.0 http-error-code
 func httpErrorCode(err uint32, result unsafe.Pointer)
 
-// own is a handle out of a result without a reason: `result<own<t>>`.
+// own reads a handle from a result without an error payload: `result<own<t>>`.
 func own(call func(result unsafe.Pointer)) (handle uint32, ok bool) {
 	abi.Ask(call, func() { ok, handle = abi.ResultByte(0) == 0, abi.ResultWord(4) })
 	return handle, ok
@@ -169,7 +169,7 @@ func invalidRequest(what string) *HTTPError {
 var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
 
 // Send sends the request and waits for the response. A response with any status
-// is no error; the error is always an *HTTPError.
+// is not an error. An error is always an *HTTPError.
 func (r HTTPRequest) Send() (*HTTPResponse, error) {
 	future, body, err := r.begin()
 	if err != nil {
@@ -199,7 +199,7 @@ func (r HTTPRequest) Send() (*HTTPResponse, error) {
 	return receive(response)
 }
 
-// begin hands the request to the host. What is left to do is to write its body.
+// begin passes the request to the host. The caller then writes its body.
 func (r HTTPRequest) begin() (future, body uint32, failed error) {
 	scheme, rest, has := strings.Cut(r.URL, "://")
 	scheme = strings.ToLower(scheme)
@@ -244,7 +244,7 @@ func (r HTTPRequest) begin() (future, body uint32, failed error) {
 	return future, body, nil
 }
 
-// fields makes the headers.
+// fields creates the headers.
 func (r HTTPRequest) fields() (headers uint32, ok bool) {
 	l := &abi.Loan{}
 	wired := make([]abi.Pair, 0, len(r.Header)+1)
@@ -256,7 +256,7 @@ func (r HTTPRequest) fields() (headers uint32, ok bool) {
 	}
 	list := abi.ListOf(l, wired)
 	headers, ok = own(func(result unsafe.Pointer) { fieldsFromList(list.At(), list.Size, result) })
-	// The host has read them only now.
+	// The host reads them until the call above returns.
 	l.End()
 	return headers, ok
 }
@@ -268,7 +268,7 @@ func decimal(n int) string {
 	return decimal(n/10) + string(rune('0'+n%10))
 }
 
-// fill says what of the request is invalid, if something is.
+// fill sets the parts of the request. It returns the invalid part, if there is one.
 func (r HTTPRequest) fill(request uint32, scheme, authority, path string) string {
 	name, method := strings.ToUpper(r.Method), uint32(len(methods))
 	for number, known := range methods {
@@ -305,7 +305,7 @@ func (r HTTPRequest) options() (some, options uint32) {
 	return 1, options
 }
 
-// write sends the body. A server that does not want all of it has answered
+// write sends the body. A server that does not need all of it has responded
 // before its end.
 func (r HTTPRequest) write(body uint32) {
 	stream, ok := own(func(result unsafe.Pointer) { bodyWrite(body, result) })
@@ -313,7 +313,7 @@ func (r HTTPRequest) write(body uint32) {
 		dropOutgoingBody(body)
 		return
 	}
-	// The most that the host takes at once.
+	// The most bytes that the host accepts at once.
 	const most = 4096
 	for rest := r.Body; len(rest) > 0 && ok; {
 		piece := rest[:min(len(rest), most)]
@@ -376,7 +376,7 @@ func (i *incoming) Read(buffer []byte) (int, error) {
 	return count, nil
 }
 
-// more reads the next piece, or the end.
+// more reads the next part, or the end.
 func (i *incoming) more() {
 	const most = 64 << 10
 	failed := uint32(0)

@@ -9,8 +9,9 @@ import (
 	"toolbay/internal/jsontext"
 )
 
-// object is a JSON object that keeps its order: a model reads the fields as
-// their author arranged them, and a list of tools is the same each time.
+// object is a JSON object that preserves the order of its members: a model
+// reads the fields in the author's order, and a list of tools is the same
+// each time.
 type object []member
 
 type member struct {
@@ -18,7 +19,7 @@ type member struct {
 	value any
 }
 
-// ordered is the object of a map, sorted by name.
+// ordered returns the object of a map, sorted by name.
 func ordered(members map[string]any) object {
 	var sorted object
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -52,12 +53,12 @@ func (o *object) set(name string, value any) {
 	*o = append(*o, member{name, value})
 }
 
-// without is the object without a member.
+// without returns the object without a member.
 func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
-// isObject: whether a schema is of objects alone.
+// isObject reports whether a schema accepts only objects.
 func (o object) isObject() bool {
 	return o.get("type") == "object"
 }

@@ -10,19 +10,19 @@ import (
 	"toolbay/internal/jsontext"
 )
 
-// Output is structured content with other content beside it. Output[any] has
-// no schema, and nothing structured if Structured is nil.
+// Output is structured content with other content. Output[any] has no schema,
+// and no structured content if Structured is nil.
 type Output[T any] struct {
 	// Structured is the structured content.
 	Structured T
-	// Content are the blocks beside it. When none of them is a text, the host
-	// adds one with the JSON of Structured.
+	// Content has the other blocks. If none of them is a text, the host adds one
+	// with the JSON of Structured.
 	Content []Content
 	// Meta has further members for the result's _meta.
 	Meta map[string]any
 }
 
-// Reply is what a call answers, as the host gets it.
+// Reply is the result of a call, as the host receives it.
 type Reply struct {
 	// Content are the blocks.
 	Content []Content
@@ -32,7 +32,7 @@ type Reply struct {
 	Meta json.RawMessage
 }
 
-// outputs is what every Output[T] is.
+// outputs is the interface of every Output[T].
 type outputs interface {
 	structuredType() reflect.Type
 	reply() (Reply, error)
@@ -59,7 +59,8 @@ func (o Output[T]) reply() (Reply, error) {
 	return reply, nil
 }
 
-// structuredType is the type of what is structured in a result, or nil.
+// structuredType returns the type of the structured content of a result, or
+// nil.
 func structuredType(result reflect.Type) reflect.Type {
 	switch result {
 	case reflect.TypeFor[string](), reflect.TypeFor[Content](), reflect.TypeFor[[]Content]():
@@ -77,7 +78,7 @@ func structuredType(result reflect.Type) reflect.Type {
 	return result
 }
 
-// replyOf is the reply that a result makes.
+// replyOf returns the reply for a result.
 func replyOf(result any) (Reply, error) {
 	switch result := result.(type) {
 	case string:
@@ -104,12 +105,12 @@ func structuredJSON(value reflect.Value) (json.RawMessage, error) {
 	return text, nil
 }
 
-// fill puts empty lists and maps in the place of nil ones, which encoding/json
-// writes as null: the schema promises a list. v is the caller's to change;
-// what it points to is copied first.
+// fill replaces nil lists and maps, which encoding/json writes as null, by
+// empty ones: the schema requires a list. fill changes v in place, but copies
+// the values that it points to.
 func fill(v reflect.Value, depth int) {
-	// Deeper than any sensible value: it contains itself, and encoding/json
-	// has a good error for that.
+	// A value this deep contains itself. encoding/json has a good error for
+	// that.
 	const deepest = 1000
 	if depth > deepest || asItself(v.Type()) || !v.CanSet() && v.Kind() != reflect.Struct {
 		return
@@ -146,7 +147,7 @@ func fill(v reflect.Value, depth int) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			// An empty list would not be left out by omitzero.
+			// omitzero does not leave out an empty list.
 			if field := v.Field(i); !field.IsZero() || !fields.JSONOf(v.Type().Field(i)).Omits {
 				fill(field, depth)
 			}
@@ -154,7 +155,7 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// filled is a copy of a value without nil lists and maps.
+// filled returns a copy of a value without nil lists and maps.
 func filled(v reflect.Value, depth int) reflect.Value {
 	full := reflect.New(v.Type()).Elem()
 	full.Set(v)
@@ -162,13 +163,13 @@ func filled(v reflect.Value, depth int) reflect.Value {
 	return full
 }
 
-// asItself: whether a type writes its own JSON.
+// asItself reports whether a type writes its own JSON.
 func asItself(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(marshalerType) || pointer.Implements(textMarshalerType)
 }
 
-// isFlat: whether there is nothing in a type that could be nil.
+// isFlat reports whether no part of a type can be nil.
 func isFlat(t reflect.Type) bool {
 	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
 }

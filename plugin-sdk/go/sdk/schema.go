@@ -11,10 +11,10 @@ import (
 	"toolbay/internal/fields"
 )
 
-// Schemer is a type that describes its JSON itself. One that has a
-// MarshalJSON or an UnmarshalJSON must; any other may.
+// Schemer is implemented by types that describe their JSON. A type with a
+// MarshalJSON or an UnmarshalJSON must implement it. Any other type may.
 type Schemer interface {
-	// JSONSchema is the JSON Schema of every value of the type.
+	// JSONSchema returns the JSON Schema of every value of the type.
 	JSONSchema() map[string]any
 }
 
@@ -30,7 +30,8 @@ func inputSchema(tool string, t reflect.Type) string {
 	return schemaText(&schemas{what: toolNamed(tool)}, t)
 }
 
-// outputSchema is the schema of what is structured in a result, or empty.
+// outputSchema returns the schema of the structured content of a result, or
+// empty.
 func outputSchema(tool string, result reflect.Type) string {
 	structured := structuredType(result)
 	if structured == nil {
@@ -61,23 +62,23 @@ func schemaText(s *schemas, root reflect.Type) string {
 	return string(text)
 }
 
-// schemas makes the schema of a type and of all types within it.
+// schemas generates the schema of a type and of all types within it.
 type schemas struct {
-	// what has the schema, for messages.
+	// what names the owner of the schema, for messages.
 	what string
-	// output: for what is written, rather than read.
+	// output is true for a value that is written, not read.
 	output bool
-	// form: for a form, where there is no null.
+	// form is true for a form, in which null is not allowed.
 	form bool
 	// root is the type that "#" names.
 	root reflect.Type
-	// open has the structs that are being described: meeting one again is
-	// recursion, which needs a name.
+	// open has the structs that are being described. If one occurs again, the
+	// type is recursive, and needs a name.
 	open        map[reflect.Type]bool
 	names       map[reflect.Type]string
 	definitions object
-	// apart counts the slices, maps and pointers around the current type,
-	// where a default would have no place.
+	// apart counts the slices, maps and pointers around the current type, in
+	// which defaults are not allowed.
 	apart int
 }
 
@@ -85,7 +86,7 @@ func (s *schemas) refuse(where, why string) {
 	panic(fmt.Sprintf("toolbay: %s: %s: %s", s.what, where, why))
 }
 
-// of is the schema of a type. where names the place for messages.
+// of returns the schema of a type. where names the location for messages.
 func (s *schemas) of(t reflect.Type, where string) object {
 	if schema, special := s.special(t, where); special {
 		return schema
@@ -132,14 +133,14 @@ func (s *schemas) of(t reflect.Type, where string) object {
 	return nil
 }
 
-// within is the schema of what is in a slice, in a map or behind a pointer.
+// within returns the schema of the element of a slice, a map or a pointer.
 func (s *schemas) within(t reflect.Type, where string) object {
 	s.apart++
 	defer func() { s.apart-- }()
 	return s.of(t, where)
 }
 
-// special is the schema of a type that is not what its kind says.
+// special returns the schema of a type that does not follow from its kind.
 func (s *schemas) special(t reflect.Type, where string) (object, bool) {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -168,8 +169,8 @@ func (s *schemas) special(t reflect.Type, where string) (object, bool) {
 	return nil, false
 }
 
-// structure is the schema of a struct, or a reference to it if it contains
-// itself.
+// structure returns the schema of a struct, or a reference to it if it
+// contains itself.
 func (s *schemas) structure(t reflect.Type, where string) object {
 	if s.open[t] {
 		return object{{"$ref", s.reference(t)}}
@@ -187,7 +188,7 @@ func (s *schemas) structure(t reflect.Type, where string) object {
 	return object{{"$ref", s.reference(t)}}
 }
 
-// reference names a struct that contains itself.
+// reference returns a reference to a struct that contains itself.
 func (s *schemas) reference(t reflect.Type) string {
 	if t == s.root {
 		return "#"
@@ -253,7 +254,7 @@ func (s *schemas) field(field fields.Field, where string) object {
 	if err := constrain(&schema, t, field.Tag); err != nil {
 		s.refuse(where, err.Error())
 	}
-	// What is left out when it is nil is never written as null.
+	// A value that is left out when it is nil is never written as null.
 	if pointer && !s.form && !(s.output && field.Omits) {
 		schema = nullable(schema)
 	}
@@ -287,7 +288,7 @@ func (s *schemas) fields(t reflect.Type, where string) []fields.Field {
 	return found
 }
 
-// nullable is a schema that allows null as well.
+// nullable returns a schema that also allows null.
 func nullable(schema object) object {
 	if len(schema) == 0 {
 		return schema

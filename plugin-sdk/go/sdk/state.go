@@ -6,24 +6,26 @@ package toolbay
 //	notes, err := toolbay.OpenBucket("notes")
 //	err = notes.Set("milk", []byte("buy some"))
 //
-// In tests it is kept in memory.
+// In tests, it is stored in memory.
 type Bucket struct {
 	handle bucket
 }
 
-// bucket is who keeps it: Toolbay, or the memory of a test.
+// bucket is the implementation: that of Toolbay, or that in a test's memory.
 type bucket interface {
 	get(key string) (value []byte, has bool, err error)
 	set(key string, value []byte) error
 	delete(key string) error
 	exists(key string) (bool, error)
-	// keys are some keys, and where to go on if there are more.
+	// keys returns some keys, and the cursor at which to continue if there are
+	// more.
 	keys(cursor uint64, goOn bool) (keys []string, next uint64, more bool, err error)
 	increment(key string, by uint64) (uint64, error)
 	close()
 }
 
-// StateError is why state cannot be used, in words for the model.
+// StateError is the reason why state cannot be used, with a message for the
+// model.
 type StateError struct {
 	message string
 	denied  bool
@@ -31,10 +33,10 @@ type StateError struct {
 
 func (e *StateError) Error() string { return e.message }
 
-// Denied: whether the grant does not allow it.
+// Denied reports whether the grant does not allow it.
 func (e *StateError) Denied() bool { return e.denied }
 
-// OpenBucket opens a bucket of the plugin; "default" is one as well.
+// OpenBucket opens a bucket of the plugin. "default" is also a valid name.
 func OpenBucket(name string) (*Bucket, error) {
 	handle, err := openBucket(name)
 	if err != nil {
@@ -43,7 +45,7 @@ func OpenBucket(name string) (*Bucket, error) {
 	return &Bucket{handle}, nil
 }
 
-// Get is the value of a key, and whether it has one.
+// Get returns the value of a key, and whether the key exists.
 func (b *Bucket) Get(key string) (value []byte, has bool, err error) {
 	return b.handle.get(key)
 }
@@ -53,23 +55,23 @@ func (b *Bucket) Set(key string, value []byte) error {
 	return b.handle.set(key, value)
 }
 
-// Delete removes a key, if it is there.
+// Delete removes a key, if it exists.
 func (b *Bucket) Delete(key string) error {
 	return b.handle.delete(key)
 }
 
-// Has: whether a key has a value.
+// Has reports whether a key exists.
 func (b *Bucket) Has(key string) (bool, error) {
 	return b.handle.exists(key)
 }
 
-// Increment adds to the number that a key has, which is 0 at first, and returns
-// the sum. Calls at the same time all count.
+// Increment adds to the number that a key has, which is initially 0, and
+// returns the sum. The operation is atomic.
 func (b *Bucket) Increment(key string, by uint64) (uint64, error) {
 	return b.handle.increment(key, by)
 }
 
-// Keys are all keys, in any order.
+// Keys returns all keys, in any order.
 func (b *Bucket) Keys() ([]string, error) {
 	var all []string
 	cursor, more := uint64(0), false
@@ -86,7 +88,7 @@ func (b *Bucket) Keys() ([]string, error) {
 	}
 }
 
-// Close gives the bucket back. What was set stays.
+// Close releases the bucket. Its values remain.
 func (b *Bucket) Close() {
 	b.handle.close()
 }

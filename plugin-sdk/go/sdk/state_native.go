@@ -17,8 +17,8 @@ var memory = struct {
 	buckets map[string]map[string][]byte
 }{buckets: map[string]map[string][]byte{}}
 
-// ForgetState empties every bucket: for the beginning of a test. In a plugin it
-// is not there.
+// ForgetState empties every bucket. Use it at the beginning of a test. It does
+// not exist in a plugin.
 func ForgetState() {
 	memory.Lock()
 	defer memory.Unlock()

@@ -43,7 +43,7 @@ func openBucket(name string) (bucket, error) {
 	return handle, err
 }
 
-// stateOf calls a function of the host, whose result has its payload at this
+// stateOf calls a function of the host whose result has its payload at this
 // offset: a value, which use reads, or the variant error.
 func stateOf(at uintptr, call func(result unsafe.Pointer), use func()) (err error) {
 	abi.Ask(call, func() {
@@ -91,7 +91,7 @@ func (b kept) exists(key string) (has bool, err error) {
 }
 
 func (b kept) keys(cursor uint64, goOn bool) (keys []string, next uint64, more bool, err error) {
-	// The cursor aligns what is listed to eight bytes.
+	// The cursor aligns the record to eight bytes.
 	err = stateOf(8, func(result unsafe.Pointer) {
 		bucketListKeys(uint32(b), uint32(abi.Bit(goOn)), cursor, result)
 	}, func() {

@@ -8,20 +8,20 @@ import (
 	"toolbay/internal/jsontext"
 )
 
-// Test replaces the host in tests, and records what a tool, a prompt or a
-// resource reports and asks:
+// Test replaces the host in tests, and records the reports and questions of a
+// tool, a prompt or a resource:
 //
 //	host := toolbay.Test{Config: map[string]string{"units": "metric"}}
 //	sum, err := add(host.Context(), AddArgs{1, 2})
 //	// host.Logs, host.Reports
 type Test struct {
-	// Config is what the operator configured.
+	// Config is the operator's configuration.
 	Config map[string]string
-	// Answers are those to questions, by key: [Accept], [Decline] or [Cancel] for
-	// a Form or a Visit, a Sampled, a []Root, an error such as ErrUnsupported, or
-	// whatever has the JSON of the client's result.
+	// Answers are the answers to questions, by key: [Accept], [Decline] or
+	// [Cancel] for a Form or a Visit, a Sampled, a []Root, an error such as
+	// ErrUnsupported, or any value with the JSON of the client's result.
 	Answers map[string]any
-	// Cancelled: whether the client no longer wants the answer.
+	// Cancelled is true if the client has cancelled the call.
 	Cancelled bool
 	// Logs are the lines that the tool logged.
 	Logs []LogLine
@@ -29,7 +29,7 @@ type Test struct {
 	Reports []Report
 	// Asked are the questions that the tool asked.
 	Asked []AskedQuestion
-	// Updated are the resources that the tool said were updated.
+	// Updated are the resources that the tool reported as updated.
 	Updated []string
 }
 
@@ -39,13 +39,13 @@ type LogLine struct {
 	Message string
 }
 
-// Context is what a function is called with.
+// Context returns the context for the call of a function.
 func (t *Test) Context() *Context {
 	return &Context{testHost{t}}
 }
 
-// Call calls a tool by its name as the host does, with the arguments as JSON.
-// Nothing checks them against the schema.
+// Call calls a tool by its name like the host, with the arguments as JSON. It
+// does not check them against the schema.
 func (t *Test) Call(name, arguments string) (Reply, error) {
 	return call(t.Context(), name, arguments)
 }
@@ -107,7 +107,7 @@ func (t testHost) ask(questions []AskedQuestion) ([]json.RawMessage, error) {
 	return results, nil
 }
 
-// resultOf is the client's result for an answer of a test.
+// resultOf returns the client's result for an answer of a test.
 func resultOf(answer any) any {
 	switch answer := answer.(type) {
 	case []Root:
@@ -125,7 +125,8 @@ func resultOf(answer any) any {
 	return answer
 }
 
-// Accept is the answer of a user who fills in a form, for Answers of [Test]:
+// Accept returns the answer of a user who fills in a form, for Answers of
+// [Test]:
 // content has its values, such as the struct of the form. It is nil for a page
 // to visit.
 func Accept(content any) any {
@@ -136,13 +137,13 @@ func Accept(content any) any {
 	return result
 }
 
-// Decline is the answer of a user who refuses, for Answers of [Test].
+// Decline returns the answer of a user who refuses, for Answers of [Test].
 func Decline() any {
 	return object{{"action", Declined.String()}}
 }
 
-// Cancel is the answer of a user who closes a form without a decision, for
-// Answers of [Test].
+// Cancel returns the answer of a user who closes a form without a decision,
+// for Answers of [Test].
 func Cancel() any {
 	return object{{"action", Cancelled.String()}}
 }

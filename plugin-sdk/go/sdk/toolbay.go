@@ -1,5 +1,5 @@
-// Package toolbay makes MCP tools out of Go functions, and a Toolbay plugin
-// out of the program that has them.
+// Package toolbay turns Go functions into MCP tools, and the program with these
+// functions into a Toolbay plugin.
 //
 //	type AddArgs struct {
 //		A float64 `json:"a" description:"The first number."`
@@ -20,17 +20,17 @@
 //
 //	func main() {}
 //
-// Both schemas come from the types: see [Tool] for the arguments and for what
-// a function may return. An error that it returns is a failure whose message
-// the model reads; [InvalidArguments] makes one that blames the arguments. A
-// panic is a failure as well.
+// Both schemas are generated from the types: see [Tool] for the types of
+// arguments and results. If a function returns an error, the call fails, and the
+// model reads the message. [InvalidArguments] returns an error about the
+// arguments. A panic is also a failure.
 //
 // The packages toolbay/prompts and toolbay/resources offer prompts and
 // resources, and toolbay/completion completes their arguments. [Ask] asks the
 // user, the client's model, or the client.
 //
-// A program built with -buildmode=c-shared never runs its main: tools are
-// offered in an init function.
+// A program built with -buildmode=c-shared never runs its main. Offer tools in
+// an init function.
 package toolbay
 
 import (
@@ -41,40 +41,41 @@ import (
 )
 
 // Tool offers a function as a tool. Call it in an init function, once for each
-// tool; a mistake in a name or in a type is a panic that says what to write
-// instead.
+// tool. It panics on an error in a name or in a type, with a message that states
+// the solution.
 //
 // # Arguments
 //
 // A is a struct (struct{} for a tool without arguments) or a map with string
-// keys. Its fields are named and left out as in encoding/json, with these
-// further tags:
+// keys. Its fields are named and left out by the rules of encoding/json, with
+// these further tags:
 //
-//	description:"…"              what the field is, for the model
+//	description:"…"              the meaning of the field, for the model
 //	default:"…"                  the value of a field that is left out
-//	enum:"a,b,c"                 the values that are allowed
+//	enum:"a,b,c"                 the allowed values
 //	minimum:"0" maximum:"10"     bounds of a number
 //	minLength:"1" maxLength:"9"  bounds of a text's length
-//	pattern:"^[a-z]+$"           what a text must match
-//	format:"uri"                 what a text is
+//	pattern:"^[a-z]+$"           a pattern that a text must match
+//	format:"uri"                 the format of a text
 //	minItems:"1" maxItems:"9"    bounds of a list's length
 //
-// On a list, all but the last two are about its items. A default is a text as
-// it stands, or any other value as JSON.
+// On a list, all but the last two apply to its items. The default of a text is
+// written unchanged, any other default as JSON.
 //
-// A field must be given unless it has a default, omitempty or omitzero, or is
-// a pointer; a pointer may be null too. No other member is allowed. The host
-// refuses arguments that do not fit before the function runs.
+// A field is required unless it has a default, omitempty or omitzero, or is a
+// pointer. A pointer may also be null. No other member is allowed. The host
+// refuses invalid arguments before the function runs.
 //
 // # Results
 //
 //	string              a text
 //	Content, []Content  an image, audio, a link, or several blocks: see Content
-//	Output[T]           structured content of type T, with other content beside it
-//	any other type      structured content, with an output schema made of the type
+//	Output[T]           structured content of type T, with other content
+//	any other type      structured content, with an output schema generated from
+//	the type
 //
-// In structured content, a field is always there unless it has omitempty or
-// omitzero; a nil pointer is null, a nil slice an empty list.
+// In structured content, a field is always present unless it has omitempty or
+// omitzero. A nil pointer is null, and a nil slice is an empty list.
 //
 // A type with MarshalJSON describes its JSON with [Schemer].
 func Tool[A, R any](name, description string, run func(*Context, A) (R, error), options ...Option) {
@@ -103,19 +104,19 @@ func Tool[A, R any](name, description string, run func(*Context, A) (R, error), 
 	}, name)
 }
 
-// Definition is a tool as clients see it.
+// Definition is a tool as clients receive it.
 type Definition struct {
-	// Name is what clients call.
+	// Name is the name that clients call.
 	Name string
 	// Title is a display name.
 	Title string
-	// Description is what the tool does and when to use it.
+	// Description states what the tool does and when to use it.
 	Description string
 	// InputSchema is the JSON Schema of the arguments.
 	InputSchema string
 	// OutputSchema is the JSON Schema of the structured content, or empty.
 	OutputSchema string
-	// Hints say what the tool does to the world.
+	// Hints describe the effects of the tool.
 	Hints Hints
 	// Icons are the tool's icons.
 	Icons []Icon
@@ -123,8 +124,8 @@ type Definition struct {
 	Meta map[string]any
 }
 
-// Hints say what a tool does to the world, for the client that decides whether
-// to ask its user first. A nil hint is not sent.
+// Hints describe the effects of a tool. By them, a client decides whether to ask
+// its user first. A nil hint is not sent.
 type Hints struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
@@ -132,7 +133,7 @@ type Hints struct {
 // Option sets a property of a tool.
 type Option func(*Definition)
 
-// Title is a display name.
+// Title sets a display name.
 func Title(title string) Option {
 	return func(d *Definition) { d.Title = title }
 }
@@ -173,15 +174,15 @@ func Meta(members map[string]any) Option {
 type Icon struct {
 	// Src is an https: or data: URI.
 	Src string
-	// MIMEType is the type, such as image/png, if Src does not say.
+	// MIMEType is the type, such as image/png, if Src does not imply it.
 	MIMEType string
-	// Sizes are the sizes that it is for, such as 48x48, or any.
+	// Sizes are the sizes at which it can be shown, such as 48x48, or any.
 	Sizes []string
-	// Theme is the background for which it is made; zero means both.
+	// Theme is the background for which it is designed; zero means both.
 	Theme Theme
 }
 
-// Theme is the background for which an icon is made.
+// Theme is the background for which an icon is designed.
 type Theme uint8
 
 // The backgrounds.
@@ -190,7 +191,7 @@ const (
 	Dark
 )
 
-// Tools are the definitions of all tools, in the order in which they were
+// Tools returns the definitions of all tools, in the order in which they were
 // offered.
 func Tools() []Definition {
 	definitions := make([]Definition, 0, len(tools))
@@ -200,8 +201,8 @@ func Tools() []Definition {
 	return definitions
 }
 
-// tool is one tool. Its schemas are made when somebody asks: each call of a
-// plugin starts the program anew, and needs none.
+// tool is one tool. Its schemas are generated only on request: each call of a
+// plugin restarts the program, and needs none.
 type tool struct {
 	describe func() Definition
 	call     func(ctx *Context, arguments string) (Reply, error)

@@ -8,7 +8,7 @@ import (
 	"toolbay/internal/jsontext"
 )
 
-// The records of wit/plugin.wit, as package abi says.
+// The records of wit/plugin.wit, in the layout of package abi.
 
 type wireHint struct {
 	_         structs.HostLayout
@@ -97,7 +97,7 @@ func lendDefinitions(l *abi.Loan, definitions []Definition) unsafe.Pointer {
 	return abi.Kept(l, abi.ListOf(l, wired))
 }
 
-// LendIcons is a list of icons.
+// LendIcons returns a list of icons.
 func LendIcons(l *abi.Loan, icons []Icon) abi.List {
 	wired := make([]wireIcon, 0, len(icons))
 	for _, icon := range icons {
@@ -110,7 +110,7 @@ func LendIcons(l *abi.Loan, icons []Icon) abi.List {
 	return abi.ListOf(l, wired)
 }
 
-// lendReply is what call-tool returns.
+// lendReply returns the result of call-tool.
 func lendReply(l *abi.Loan, reply Reply, err error) unsafe.Pointer {
 	if err != nil {
 		return LendFailure(l, err)
@@ -118,7 +118,7 @@ func lendReply(l *abi.Loan, reply Reply, err error) unsafe.Pointer {
 	return abi.Kept(l, wireOutput{content: lendContent(l, reply.Content), structured: l.JSON(reply.Structured), meta: l.JSON(reply.Meta)})
 }
 
-// LendFailure is what a function returns that failed.
+// LendFailure returns the result of a function that failed.
 func LendFailure(l *abi.Loan, err error) unsafe.Pointer {
 	return abi.Kept(l, abi.Failure{IsFailure: 1, Failed: uint32(abi.Bit(!IsInvalidArguments(err))), Message: l.Text(err.Error())})
 }
@@ -161,7 +161,7 @@ func wireBlock(l *abi.Loan, block Content) wireContent {
 	return wire
 }
 
-// LendMessages is a list of messages.
+// LendMessages returns a list of messages.
 func LendMessages(l *abi.Loan, messages []Message) abi.List {
 	wired := make([]wireMessage, 0, len(messages))
 	for _, message := range messages {

@@ -30,7 +30,7 @@ type details struct {
 	When    time.Time `json:"when,omitzero"`
 }
 
-// asked are the parameters of the only question that was asked.
+// asked returns the parameters of the only question that was asked.
 func asked(t *testing.T, host *toolbay.Test) string {
 	t.Helper()
 	if len(host.Asked) != 1 {

@@ -14,7 +14,7 @@ import (
 	"toolbay/nethttp"
 )
 
-// site answers with what it was sent, and redirects /old.
+// site responds with the request that it received, and redirects /old.
 func site(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/old" {
@@ -67,7 +67,7 @@ func TestNetHTTPSendsThroughTheHost(t *testing.T) {
 	if _, is := http.DefaultTransport.(nethttp.Transport); !is {
 		t.Fatal("importing the package is not enough")
 	}
-	// The client follows the redirect with a request of its own.
+	// The client follows the redirect with a separate request.
 	response, err := http.Get(site(t) + "/old")
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func promptDefinition(t *testing.T, name string) prompts.Definition {
 	return prompts.Definition{}
 }
 
-// filled is what a function gets out of a prompt's arguments.
+// filled returns the value that a function gets for a prompt's arguments.
 func filled[A any](arguments map[string]string) (A, error) {
 	var got A
 	name := prompt(func(_ *toolbay.Context, args A) (string, error) { got = args; return "", nil })
@@ -41,7 +41,7 @@ func filled[A any](arguments map[string]string) (A, error) {
 	return got, err
 }
 
-// says is what a prompt says whose function returns a value.
+// says returns the messages of a prompt whose function returns a value.
 func says[R prompts.Result](result R) (prompts.Output, error) {
 	name := prompt(func(*toolbay.Context, struct{}) (R, error) { return result, nil })
 	var host toolbay.Test
@@ -198,7 +198,7 @@ func TestCompletion(t *testing.T) {
 	same(t, complete("country", "f", nil), "{[France Finland] 0 false} <nil>")
 	same(t, complete("country", "x", nil), "{[] 0 false} <nil>")
 	same(t, complete("city", "m", map[string]string{"country": "Italy"}), "{[Milan M3] 0 false} <nil>")
-	// What does not fit yet is not there yet.
+	// A value that cannot be converted yet is left out.
 	same(t, complete("city", "m", map[string]string{"country": "Italy", "days": "many"}), "{[Milan M0] 0 false} <nil>")
 	same(t, complete("days", "1", map[string]string{"country": "Italy"}), "{[10] 7 true} <nil>")
 	same(t, complete("days", "1", nil), "{[] 0 false} where to?")

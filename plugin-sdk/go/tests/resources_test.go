@@ -21,7 +21,7 @@ func scheme() string {
 	return fmt.Sprintf("test%d:", offeredResources)
 }
 
-// holds is what is read from a resource whose function returns a value.
+// holds returns the contents of a resource whose function returns a value.
 func holds[R resources.Result](result R, failure error, options ...resources.Option) string {
 	uri := scheme() + "a"
 	resources.Add(uri, "a", "", func(*toolbay.Context, struct{}) (R, error) { return result, failure }, options...)
@@ -82,7 +82,8 @@ func TestResourceDefinition(t *testing.T) {
 	}
 }
 
-// variables are the values that a template's function gets, sorted by name.
+// variables returns the values that a template's function gets, sorted by
+// name.
 func variables[A any](template, uri string, values func(A) map[string]string) string {
 	beginning := scheme()
 	resources.Add(beginning+template, beginning, "", func(_ *toolbay.Context, args A) (string, error) {
@@ -156,7 +157,7 @@ func TestVariablesHaveTypes(t *testing.T) {
 	resources.Add(beginning+"{number}", "page", "", func(_ *toolbay.Context, args page) (string, error) { return fmt.Sprint(args.Number + 1), nil })
 	resources.Add(beginning+"0", "cover", "", func(*toolbay.Context, struct{}) (string, error) { return "cover", nil })
 	same(t, read(beginning+"7"), `7  "8" []`)
-	// A fixed URI comes before a template that it fits.
+	// A fixed URI takes precedence over a template that it matches.
 	same(t, read(beginning+"0"), `0  "cover" []`)
 	same(t, read(beginning+"256"), `failed: argument number: "256" must be a whole number from 0 to 255`)
 }

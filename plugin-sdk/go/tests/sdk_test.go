@@ -1,5 +1,5 @@
-// Package tests has the tests of the SDK: apart from it, because every project
-// has a copy of the SDK.
+// Package tests has the tests of the SDK. They are separate from it, because
+// every project has a copy of the SDK.
 package tests
 
 import (
@@ -32,26 +32,26 @@ func definition(t *testing.T, name string) toolbay.Definition {
 	return toolbay.Definition{}
 }
 
-// input is the schema of arguments.
+// input returns the schema of arguments.
 func input[A any](t *testing.T) string {
 	t.Helper()
 	return definition(t, offer(func(*toolbay.Context, A) (string, error) { return "", nil })).InputSchema
 }
 
-// output is the schema of a result.
+// output returns the schema of a result.
 func output[R any](t *testing.T) string {
 	t.Helper()
 	return definition(t, offer(func(_ *toolbay.Context, _ struct{}) (r R, err error) { return r, err })).OutputSchema
 }
 
-// answer is what a tool answers that returns a value.
+// answer returns the reply of a tool that returns a value.
 func answer[R any](result R) (toolbay.Reply, error) {
 	name := offer(func(*toolbay.Context, struct{}) (R, error) { return result, nil })
 	var host toolbay.Test
 	return host.Call(name, "{}")
 }
 
-// given is what a function gets out of arguments.
+// given returns the value that a function gets for arguments.
 func given[A any](arguments string) (A, error) {
 	var got A
 	name := offer(func(_ *toolbay.Context, args A) (string, error) { got = args; return "", nil })
@@ -67,7 +67,7 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// refused is the message of a panic.
+// refused returns the message of a panic.
 func refused(t *testing.T, what func()) (message string) {
 	t.Helper()
 	defer func() {
@@ -88,7 +88,7 @@ func contains(t *testing.T, text, part string) {
 	}
 }
 
-// line is values with spaces between them.
+// line returns values with spaces between them.
 func line(values ...any) string {
 	return strings.TrimSuffix(fmt.Sprintln(values...), "\n")
 }

@@ -21,7 +21,7 @@ func TestABucketKeepsWhatItIsGiven(t *testing.T) {
 	if err := bucket.Set("x", value); err != nil {
 		t.Fatal(err)
 	}
-	// What is kept is a copy.
+	// The bucket stores a copy.
 	value[0] = 'X'
 	if kept, has, err := bucket.Get("x"); string(kept) != "one" || !has || err != nil {
 		t.Fatal(string(kept), has, err)

@@ -4,9 +4,9 @@ import { Content } from './content.js';
 import { checkMessage, isMessage } from './message.js';
 import { object } from './schema.js';
 
-/** What `host.ask` asks. */
+/** A question for `host.ask`. */
 export class Question {
-  /** `kind` and `params` are the contract's; `read` makes the answer of the client's result. */
+  /** `kind` and `params` are those of the contract; `read` converts the client's result to the answer. */
   constructor(kind, params, read, required = true) {
     this.kind = kind;
     this.params = params;
@@ -14,13 +14,13 @@ export class Question {
     this.required = required;
   }
 
-  /** The answer is `undefined` if the client cannot answer; otherwise, the host ends the call. */
+  /** Makes the answer `undefined` if the client cannot answer. Without it, the host ends the call. */
   optional() {
     return new Question(this.kind, this.params, this.read, false);
   }
 }
 
-/** What a field of a form can have, by type: what clients can show. */
+/** The keywords that a field of a form can have, by type: those that clients support. */
 const KEYWORDS = {
   string: ['minLength', 'maxLength', 'format', 'enum', 'enumNames', 'oneOf'],
   number: ['minimum', 'maximum'],
@@ -34,7 +34,7 @@ const FORMATS = ['date', 'date-time', 'email', 'uri'];
 /** A form for the user to fill in. */
 export function form(message, fields) {
   const schema = object(fields);
-  // Clients know no `additionalProperties`: nobody can add any.
+  // Clients do not support `additionalProperties`: a form has no further fields.
   const { additionalProperties, ...requestedSchema } = schema.json;
   const properties = Object.entries(requestedSchema.properties);
   if (properties.length === 0) throw new TypeError('a form has fields: form(message, { name: t.string() })');
@@ -94,7 +94,7 @@ function decided(action) {
   throw new Error(`the client answered with an unknown action: ${String(action)}`);
 }
 
-/** A message of `sampling/createMessage`. What nobody is named for is said by the user. */
+/** Returns a message of `sampling/createMessage`. Its author is the user, unless it names another. */
 function message(item) {
   if (!isMessage(item)) return { role: 'user', content: sampled(item) };
   checkMessage(item);
@@ -102,7 +102,7 @@ function message(item) {
   return { role, content: Array.isArray(content) ? content.map(sampled) : sampled(content) };
 }
 
-/** A block as MCP has it. */
+/** Returns a block as in MCP. */
 function sampled(item) {
   if (typeof item === 'string') return { type: 'text', text: item };
   if (item instanceof Content) {

@@ -3,7 +3,7 @@
 import { RequestError, thrownCase } from './failure.js';
 import { decode, encode } from './utf8.js';
 
-/** Makes `open`. */
+/** Returns the function `open`. */
 export function opener(store, atomics) {
   return (name = 'default') => new Bucket(said(() => store.open(name)), atomics);
 }
@@ -52,7 +52,7 @@ class Bucket {
   }
 }
 
-/** What `act` returns, or its error in words that are the same in every language. */
+/** Returns the result of `act`, or throws its error with a message that is the same in every language. */
 function said(act) {
   try {
     return act();

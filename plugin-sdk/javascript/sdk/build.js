@@ -1,7 +1,7 @@
 // node toolbay/build.js app.js my-plugin.wasm
 //
-// Bundles the author's main file with everything that it imports, and makes a
-// component of the bundle.
+// Bundles the author's main file with everything that it imports, and builds a
+// component from the bundle.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,10 +13,11 @@ const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
 if (!existsSync(main)) fail(`there is no file ${main}`);
 
-// componentize-qjs runs the plugin once while it builds, and gives it streams of
-// WASI, but no HTTP. It cannot stand in for HTTP, whose streams would then be
-// others. So what HTTP consists of has another name until that is over, which
-// componentize-qjs stands in for as a whole. The names are of the same length.
+// componentize-qjs runs the plugin once during the build, with WASI's streams, but
+// without HTTP. It cannot provide stubs only for HTTP, because the streams of HTTP
+// would then be different types. So the interfaces of HTTP have other names during
+// the build, for all of which componentize-qjs provides stubs. The names have the
+// same length.
 const NAMES = /\bwasi(?=:(?:io|http)[/@])/g;
 const OTHERS = /w4si(?=:(?:io|http)\/)/g;
 
@@ -24,9 +25,9 @@ const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
 const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
 
-// What the plugin exports, as serve() in component.js says it. Only the plugin
-// itself knows: the first attempt is for one with nothing but tools, and ends
-// with what is right for any other.
+// The exports of the plugin, as serve() in component.js reports them. They are known
+// only after the plugin ran: the first attempt assumes a plugin with only tools. For
+// any other plugin, it fails and reports the correct exports.
 const OFFERS = 'toolbay:expected-offers';
 const TOLD = /toolbay:offers ([a-z ]+);/;
 let offers = 'tools';
@@ -36,7 +37,7 @@ const component = await componentized();
 await writeFile(wasm, component);
 console.log(`${wasm}: ${Math.round(component.length / 1024)} KiB`);
 
-/** A package of the author's project, wherever this file is kept. */
+/** Imports a package of the author's project, regardless of the location of this file. */
 async function load(name) {
   try {
     return await import(pathToFileURL(createRequire(resolve('package.json')).resolve(name)));
@@ -59,14 +60,14 @@ async function bundled() {
       charset: 'utf8',
       external: ['toolbay:plugin/*', 'wasi:*'],
       format: 'esm',
-      // Only in a plugin that names `fetch`.
+      // Only in a plugin that uses `fetch`.
       inject: [fileURLToPath(new URL('fetch.js', import.meta.url))],
       logLevel: 'silent',
       mainFields: ['module', 'main'],
       metafile: true,
       platform: 'neutral',
       sourcemap: 'external',
-      // What the engine knows, but for asynchronous functions: see promise.js.
+      // The engine's version, except for asynchronous functions: see promise.js.
       target: 'es2024',
       supported: { 'async-await': false, 'async-generator': false, 'for-await': false },
     });
@@ -96,12 +97,12 @@ function advice(problem) {
   return `A package is added by: npm install --save-dev ${missing}`;
 }
 
-/** The parts of WASI that the bundle imports. */
+/** Returns the parts of WASI that the bundle imports. */
 function parts() {
   return ['http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
 }
 
-/** The world with what the bundle imports and what the plugin offers, and nothing else. */
+/** Returns the world with exactly the imports of the bundle and the offers of the plugin. */
 function world() {
   const includes = ['javascript', ...parts().map((part) => `javascript-${part}`)].map((name) => `include ${name};`);
   const exports = offers.split(' ').map((name) => `export ${name};`);
@@ -132,12 +133,12 @@ async function componentized() {
   }
 }
 
-/** `text` with these names, where the plugin sends requests. */
+/** Replaces the names in `text`, if the plugin sends requests. */
 function disguised(text) {
   return parts().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
 }
 
-/** The folder with the WIT under these names. */
+/** Returns the folder with the WIT under these names. */
 async function disguisedWit() {
   const [from, to] = [fileURLToPath(new URL('wit', import.meta.url)), join('build', 'wit')];
   await rm(to, { recursive: true, force: true });
@@ -151,7 +152,7 @@ async function disguisedWit() {
   return to;
 }
 
-/** The component with the names of WASI. */
+/** Returns the component with the names of WASI. */
 function undisguised(component) {
   for (const { index } of component.toString('latin1').matchAll(OTHERS)) component.write('wasi', index, 'latin1');
   return component;

@@ -1,15 +1,15 @@
-// What TypeScript says in the editor, said to those who write JavaScript: while
-// the plugin is built. A misspelt option would otherwise do nothing, and a
-// member of a wrong type would end the instance without a word.
+// Checks for authors who write JavaScript, which TypeScript does in the editor. They
+// run while the plugin is built. Without them, a misspelt option would have no effect,
+// and a member of a wrong type would end the instance without a message.
 
 const ICON = { src: 'string', mimeType: 'string', sizes: 'object', theme: 'string' };
 
-/** The options that every definition has beside its own. */
+/** The options that every definition has in addition to its own. */
 const COMMON = { title: 'string', description: 'string', icons: 'object', meta: 'object', handler: 'function' };
 
 const ANNOTATIONS = { readOnly: 'boolean', destructive: 'boolean', idempotent: 'boolean', openWorld: 'boolean' };
 
-/** Throws unless these are the options of what has `own` beside those that every definition has. */
+/** Throws unless the options are among `own` or those that every definition has. */
 export function checkOptions(where, options, own, handler) {
   members(where, options, { ...own, ...COMMON });
   members(`annotations of ${where}`, options.annotations ?? {}, ANNOTATIONS);
@@ -23,7 +23,7 @@ export function checkOptions(where, options, own, handler) {
   if (options.handler === undefined) throw new TypeError(`${where} has no handler: ${handler}`);
 }
 
-/** Throws unless `name` can be the name of what `what` says. */
+/** Throws unless `name` can be the name of `what`. */
 export function checkName(what, name) {
   if (typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)) return;
   throw new TypeError(`the name of ${what} is 1 to 128 of A-Z a-z 0-9 _ - . and not ${JSON.stringify(name)}`);
@@ -36,7 +36,7 @@ export function checkSize(size) {
   }
 }
 
-/** `audience` as a list. */
+/** Returns `audience` as a list. */
 export function audienceOf(audience = []) {
   const list = [audience].flat();
   for (const who of list) {
@@ -47,7 +47,7 @@ export function audienceOf(audience = []) {
   return list;
 }
 
-/** Icons as the contract's record has them. */
+/** Returns icons as the contract's record. */
 export const iconsOf = (icons = []) => icons.map(({ sizes = [], ...icon }) => ({ ...icon, sizes }));
 
 /** Throws unless the members of `object` are among `types`, and of these types. */

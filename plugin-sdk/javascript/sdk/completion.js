@@ -1,8 +1,8 @@
-// Values that an argument could have: what a client suggests while its user types.
+// Values that an argument could have, which a client suggests while its user types.
 
 const COMPLETIONS = { values: 'object', total: 'number', hasMore: 'boolean' };
 
-/** Completes one argument: out of a list, or by a function of the author. */
+/** Completes one argument: from a list, or with a function of the author. */
 class Completer {
   #suggest;
 
@@ -10,13 +10,13 @@ class Completer {
     this.#suggest = suggest;
   }
 
-  /** Starts with the contract's `completion-request`. What it returns, or the promise of it, goes to `finish`. */
+  /** Starts with the contract's `completion-request`. Its result, or the promise of it, is passed to `finish`. */
   start({ value, context }, host) {
     if (typeof this.#suggest !== 'function') return beginningWith(value, this.#suggest);
     return this.#suggest(value, Object.fromEntries(context), host);
   }
 
-  /** The contract's record `completions`. */
+  /** Returns the contract's record `completions`. */
   finish(answer) {
     const { values, total, hasMore = false } = Array.isArray(answer) ? { values: answer } : parts(answer);
     return { values: texts(values).map((value) => value.toWellFormed()), total, hasMore };
@@ -24,8 +24,8 @@ class Completer {
 }
 
 /**
- * The completers of `complete`, an option of what `where` names. `names` are
- * those of the arguments that there are.
+ * Returns the completers of the option `complete`. `where` names the definition
+ * that has the option, and `names` are the names of its arguments.
  */
 export function completersOf(where, complete = {}, names) {
   const completers = new Map();
@@ -43,7 +43,7 @@ export function completersOf(where, complete = {}, names) {
   return completers;
 }
 
-/** Those of `values` that begin with what the user has typed, in any case. */
+/** Returns those of `values` that begin with the text that the user has typed, ignoring case. */
 export function beginningWith(typed, values) {
   const begin = typed.toLowerCase();
   return values.filter((value) => value.toLowerCase().startsWith(begin));

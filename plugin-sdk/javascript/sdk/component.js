@@ -1,5 +1,5 @@
-// The component's own end: what the host calls, and what JavaScript expects to
-// find around it. The build puts this module before the author's.
+// The component's side of the contract: the exports that the host calls, and
+// the globals of JavaScript. The build puts this module before the author's.
 
 import host from 'toolbay:plugin/host@0.2.0';
 import random from 'wasi:random/random@0.2.0';
@@ -9,8 +9,8 @@ import { offered } from './offer.js';
 import { enqueue, settle, SyncPromise } from './promise.js';
 import { cryptoOf, generator } from './random.js';
 
-// The file's top level runs while the component is built, and what it leaves in
-// memory is where every call begins. No host is there yet to be asked.
+// The file's top level runs while the component is built. Every call begins
+// with a snapshot of the resulting memory. There is no host yet.
 let built = false;
 
 const entropy = (length) => {
@@ -28,8 +28,9 @@ globalThis.crypto = cryptoOf(entropy);
 globalThis.console = consoleOf({ log: (level, message) => built && ours.log(level, message) });
 
 /**
- * The interfaces that the component exports, for what the author's main file
- * exports. The build says which it expects, and is told if they are others.
+ * Returns the interfaces that the component exports, for the exports of the
+ * author's main file. If they differ from those that the build expects, the
+ * build is notified.
  */
 export function serve(exported, expected) {
   const offers = offered(exported, run);

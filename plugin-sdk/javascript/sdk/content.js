@@ -1,11 +1,11 @@
-// The blocks of a result, and how they cross to the host.
+// The blocks of a result, and their conversion to the contract's records.
 
 import { audienceOf, checkSize } from './check.js';
 
 /**
- * The kinds of block, and the members of each; `?` marks those that may be left
- * out. A new kind begins with a line here. The tests then fail until there is
- * also a function that makes it (below, and in index.js), and until `Kinds` in
+ * The kinds of blocks, and the members of each; `?` marks optional members. To
+ * add a kind, begin with a line here. The tests then fail until there is also a
+ * function that creates it (below, and in index.js), and until `Kinds` in
  * index.d.ts has it.
  */
 export const KINDS = {
@@ -27,9 +27,9 @@ export const KINDS = {
 const OPTIONS = { priority: 'number?', lastModified: 'string?' };
 
 /**
- * One block, shaped as the contract's record `content`. The runtime ends the
- * whole instance over a member of another type; here the author still gets a
- * message.
+ * One block, in the form of the contract's record `content`. The runtime would
+ * end the instance because of a member of another type. This class reports it
+ * to the author with a message.
  */
 export class Content {
   constructor(kind, members, { audience, priority, lastModified } = {}) {
@@ -43,7 +43,7 @@ export class Content {
   }
 }
 
-/** `value` as it crosses, if it is of the type that the member has. */
+/** Returns `value` in the form of the contract, if it has the type of the member. */
 function member(key, type, value) {
   if (value === undefined && type.endsWith('?')) return undefined;
   const expected = type.replace('?', '');
@@ -52,7 +52,7 @@ function member(key, type, value) {
   return expected === 'string' ? value.toWellFormed() : value;
 }
 
-/** What `reply` makes: an answer of several parts. */
+/** The result of `reply`: an answer with several parts. */
 export class Reply {
   constructor({ structured, content = [], meta }) {
     this.structured = structured;
@@ -80,7 +80,7 @@ export function embedded(uri, body, options = {}) {
 
 export const reply = (parts) => new Reply(parts);
 
-/** `data` as the bytes that it stands for. */
+/** Returns the bytes that `data` represents. */
 export function bytes(data) {
   if (data instanceof Uint8Array) return data;
   if (data instanceof ArrayBuffer) return new Uint8Array(data);
@@ -89,8 +89,8 @@ export function bytes(data) {
 }
 
 /**
- * A handler's answer as the contract's record `output`. `promised` says whether
- * the tool has an output schema.
+ * Returns a handler's answer as the contract's record `output`. `promised` is
+ * true if the tool has an output schema.
  */
 export function output(answer, promised) {
   const parts = parse(answer, promised);
@@ -112,7 +112,7 @@ function parse(answer, promised) {
   throw new TypeError(`a tool answers with a text, a block, a list of them or an object, not with ${String(answer)}`);
 }
 
-/** The block that `item` is, or is the text of. */
+/** Returns `item` if it is a block, or a block with `item` as its text. */
 export function block(item) {
   if (item instanceof Content) return item;
   if (typeof item === 'string') return text(item);
@@ -120,13 +120,13 @@ export function block(item) {
 }
 
 /**
- * JSON of `value`. Half a surrogate pair is legal in a JavaScript string and
- * nowhere else: it becomes U+FFFD, as `toWellFormed` has it.
+ * Returns `value` as JSON. A lone surrogate is legal only in a JavaScript
+ * string: it becomes U+FFFD, as in `toWellFormed`.
  */
 export function json(value) {
   const written = JSON.stringify(value);
   if (written === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
-  // `JSON.stringify` escapes halves, and nothing else as `\ud…`; the lookbehind
-  // and the pairs of backslashes leave a text alone that merely says `\ud…`.
+  // `JSON.stringify` escapes only lone surrogates as `\ud…`. The lookbehind and
+  // the pairs of backslashes exclude a text that literally contains `\ud…`.
   return written.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd');
 }

@@ -1,27 +1,27 @@
-// Why a call did not succeed, in words that the model reads.
+// Failures of calls, with messages that the model reads.
 
 /** Thrown by a handler whose arguments match the schema but make no sense. */
 export class InvalidArguments extends Error {
   name = 'InvalidArguments';
 }
 
-/** What the host refuses or cannot do. `fetch` rejects with it, and the standard has a `TypeError` there. */
+/** An operation that the host refuses or cannot do. `fetch` rejects with it, where the standard has a `TypeError`. */
 export class RequestError extends TypeError {
   name = 'RequestError';
 }
 
-/** The case of a WIT variant that the host threw: the engine wraps it in an error. */
+/** Returns the case of a WIT variant that the host threw: the engine wraps it in an error. */
 export function thrownCase(thrown) {
   return thrown?.payload ?? thrown;
 }
 
-/** The contract's `failure` for whatever a handler threw. */
+/** Returns the contract's `failure` for a value that a handler threw. */
 export function failure(thrown) {
   const tag = thrown instanceof InvalidArguments ? 'invalid-arguments' : 'failed';
   return { tag, val: message(thrown).toWellFormed() };
 }
 
-/** The message of `thrown`, with those of its causes. */
+/** Returns the message of `thrown`, with those of its causes. */
 export function message(thrown) {
   const said = [];
   const seen = new Set();
@@ -32,7 +32,7 @@ export function message(thrown) {
   return said.join(': ');
 }
 
-/** The name of an error counts only if it tells something: `TypeError` does, `Error` does not. */
+/** Returns the name of an error only if it is informative: `TypeError` is, `Error` is not. */
 function sentence(error) {
   if (!(error instanceof Error)) return inspect(error);
   const own = error.message || 'it failed without saying why';
@@ -40,14 +40,14 @@ function sentence(error) {
   return isPlain ? own : `${error.name}: ${own}`;
 }
 
-/** Any value as one line for people. */
+/** Returns any value as one line for people. */
 export function inspect(value) {
   if (typeof value === 'string') return value;
   if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // A cycle, a bigint: still worth a word.
+    // A cycle or a bigint, which JSON does not support.
     return Object.prototype.toString.call(value);
   }
 }

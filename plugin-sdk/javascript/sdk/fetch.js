@@ -1,5 +1,5 @@
-// The global `fetch` of a plugin. The build puts it where the author's code
-// names one of these, and leaves it out of a plugin that does not.
+// The global `fetch` of a plugin. The build inserts it if the author's code
+// uses one of these names, and leaves it out of other plugins.
 
 import handler from 'wasi:http/outgoing-handler@0.2.0';
 import types from 'wasi:http/types@0.2.0';

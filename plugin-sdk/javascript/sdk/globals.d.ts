@@ -1,4 +1,5 @@
-// What a plugin finds beside the language itself. For `types` in tsconfig.json.
+// The globals of a plugin, in addition to those of the language. For `types` in
+// tsconfig.json.
 
 declare const console: Record<'debug' | 'log' | 'info' | 'warn' | 'error' | 'trace', (...values: unknown[]) => void>;
 
@@ -7,14 +8,14 @@ declare const crypto: {
   randomUUID(): string;
 };
 
-/** A clock for measuring how long something takes: only differences mean anything. */
+/** A clock for measuring durations: only differences are meaningful. */
 declare const performance: { now(): number };
 
 declare function queueMicrotask(job: () => void): void;
 declare function atob(base64: string): string;
 declare function btoa(bytes: string): string;
 
-/** Headers of a request or a response: names in any case. */
+/** Headers of a request or a response. Names are not case-sensitive. */
 declare class Headers {
   constructor(given?: Iterable<readonly [string, string]> | Record<string, string>);
   append(name: string, value: string): void;
@@ -31,10 +32,10 @@ declare class Headers {
 declare class Response {
   private constructor();
   readonly status: number;
-  /** Whether the status is from 200 to 299. */
+  /** True if the status is from 200 to 299. */
   readonly ok: boolean;
   readonly headers: Headers;
-  /** Where the response is from, after redirects. */
+  /** The URL of the response, after redirects. */
   readonly url: string;
   readonly redirected: boolean;
   readonly bodyUsed: boolean;
@@ -45,15 +46,15 @@ declare class Response {
 }
 
 interface RequestOptions {
-  /** `GET`, if left out. */
+  /** The method; the default is `GET`. */
   method?: string;
   headers?: Headers | Iterable<readonly [string, string]> | Record<string, string>;
   body?: string | ArrayBuffer | ArrayBufferView | null;
-  /** `follow`, if left out. The host checks the request to each target. */
+  /** The handling of redirects; the default is `follow`. The host checks the request to each target. */
   redirect?: 'follow' | 'manual' | 'error';
   /**
-   * How many milliseconds connecting, the beginning of the response, and each
-   * further piece of it may take; as long as the call, if left out.
+   * The timeout in milliseconds of connecting, of the beginning of the response,
+   * and of each further part of it. Without it, only the call's timeout applies.
    */
   timeout?: number;
 }

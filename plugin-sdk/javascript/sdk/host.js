@@ -1,4 +1,4 @@
-// The host's functions for a handler, on top of the contract's.
+// The host's functions for a handler, which use those of the contract.
 
 import { json } from './content.js';
 import { inspect, thrownCase } from './failure.js';
@@ -54,7 +54,7 @@ export class Host {
     return results && Object.fromEntries(asked.map(answer));
   }
 
-  /** The client's results in the order of the questions; `undefined` if it cannot answer an optional one. */
+  /** Returns the client's results in the order of the questions; `undefined` if it cannot answer an optional one. */
   #results(asked) {
     try {
       return this.#functions.ask(

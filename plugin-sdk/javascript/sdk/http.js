@@ -1,19 +1,19 @@
-// `fetch` on top of `wasi:http`. Everything waits within the call, so a promise
-// that is returned here is already settled.
+// `fetch` with `wasi:http`. All operations block, so a promise that is returned here
+// is already settled.
 
 import { RequestError, thrownCase } from './failure.js';
 import { decode, encode } from './utf8.js';
 
-/** Redirects that are followed, as browsers do. */
+/** The maximum number of redirects, as in browsers. */
 const REDIRECTS = 20;
 
-/** Bytes that the host takes at once, and that are read at once. */
+/** The number of bytes that the host accepts at once, and that are read at once. */
 const WRITTEN = 4096;
 const READ = 65_536;
 
 const METHODS = ['get', 'head', 'post', 'put', 'delete', 'connect', 'options', 'trace', 'patch'];
 
-/** The words for a WASI error code; they are the same in every language. */
+/** The messages for WASI error codes, which are the same in every language. */
 export function words(code) {
   switch (code.tag) {
     case 'HTTP-request-denied':
@@ -45,7 +45,7 @@ export function words(code) {
   }
 }
 
-/** Headers: names in any case, and values that are joined by commas. */
+/** Headers. Names are not case-sensitive, and the values of a name are joined by commas. */
 export class Headers {
   #values = new Map();
 
@@ -88,7 +88,7 @@ export class Headers {
   }
 }
 
-/** A response. Its body is read when it is asked for, once. */
+/** A response. Its body is read on request, once. */
 export class Response {
   #read;
 
@@ -117,7 +117,7 @@ export class Response {
   }
 }
 
-/** A `fetch` for these interfaces of `wasi:http`. */
+/** Returns a `fetch` for these interfaces of `wasi:http`. */
 export function client(types, handler) {
   return async function fetch(resource, options = {}) {
     let request = asked(resource, options);
@@ -134,7 +134,7 @@ export function client(types, handler) {
   };
 }
 
-/** What `fetch` was asked for. */
+/** Returns the request that `fetch` was called with. */
 function asked(resource, { method = 'GET', headers, body, timeout }) {
   const given = new Headers(headers);
   let bytes;
@@ -159,7 +159,7 @@ function parse(url) {
 
 const origin = ({ scheme, authority }) => `${scheme}://${authority}`;
 
-/** The request to the target of a redirect. */
+/** Returns the request to the target of a redirect. */
 function redirected(request, status, location) {
   const { url } = request;
   let target = location;
@@ -217,8 +217,8 @@ function once(types, handler, { url, method, headers, body, timeout }, wasRedire
 }
 
 /**
- * Gives a resource back. The host ends the call if one goes before what came
- * out of it, and the collector does not know the order.
+ * Releases a resource. The host ends the call if a resource is released before its
+ * children, and the garbage collector does not preserve that order.
  */
 function drop(resource) {
   resource[Symbol.dispose]?.();
@@ -234,7 +234,7 @@ function timeouts(types, milliseconds) {
   return options;
 }
 
-/** Writes the body. A server that does not want all of it has answered before its end. */
+/** Writes the body. A server that does not need all of it has responded before its end. */
 function send(types, outgoing, body = new Uint8Array()) {
   const stream = outgoing.write();
   try {
@@ -242,7 +242,7 @@ function send(types, outgoing, body = new Uint8Array()) {
       stream.blockingWriteAndFlush(body.subarray(at, at + WRITTEN));
     }
   } catch {
-    // The response, or why there is none, says more.
+    // The response, or its error, has more information.
     drop(stream);
     drop(outgoing);
     return;
@@ -251,7 +251,7 @@ function send(types, outgoing, body = new Uint8Array()) {
   types.OutgoingBody.finish(outgoing, null);
 }
 
-/** The whole body of a response. */
+/** Reads the complete body of a response. */
 function received(types, response) {
   const body = response.consume();
   const stream = body.stream();
@@ -280,13 +280,13 @@ function received(types, response) {
   return all;
 }
 
-/** Why a stream failed. */
+/** Returns the reason why a stream failed. */
 function reason(types, why) {
   if (why?.tag !== 'last-operation-failed') return why;
   return types.httpErrorCode(why.val) ?? { tag: 'internal-error', val: why.val.toDebugString() };
 }
 
-/** The error for what the host threw. */
+/** Returns the error for a value that the host threw. */
 function failed(thrown) {
   const why = thrownCase(thrown);
   if (why?.tag === 'forbidden') {

@@ -1,30 +1,30 @@
-/** Write Toolbay plugins: tools, prompts and resources, with types and no JSON Schema by hand. */
+/** Write Toolbay plugins: tools, prompts and resources, with types instead of handwritten JSON Schemas. */
 
-/** How a value's schema is met when the value is left out. */
+/** The presence of a value: it is required, optional, or has a default. */
 type Presence = 'required' | 'optional' | 'default';
 
-/** A value's JSON Schema, which remembers the value's type. Made by {@link t}. */
+/** A value's JSON Schema, together with the value's type. Created by {@link t}. */
 export declare class Schema<T, P extends Presence = 'required'> {
   private readonly type: T;
   private readonly presence: P;
   private constructor();
   /** The JSON Schema. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** The value may be left out; the handler then sees `undefined`. */
+  /** The value may be left out. Then the handler receives `undefined`. */
   optional(): Schema<T, 'optional'>;
-  /** The value may be left out; the handler then sees `fallback`. */
+  /** The value may be left out. Then the handler receives `fallback`. */
   default(fallback: T): Schema<T, 'default'>;
   /** The value may be `null`. */
   nullable(): Schema<T | null, P>;
 }
 
-/** The fields of an object: names, and what each holds. */
+/** The fields of an object: their names and schemas. */
 export type Fields = Record<string, Schema<any, Presence>>;
 
 /** The type of the values that a schema, or the fields of an object, describe. */
 export type Infer<S> = S extends Schema<infer T, Presence> ? T : S extends Fields ? Flat<Filled<S>> : never;
 
-/** The same, as a caller writes it: what has a default may be left out. */
+/** Like {@link Infer}, for a caller: a value with a default may be left out. */
 export type Given<S> = S extends Schema<infer T, Presence> ? T : S extends Fields ? Flat<Sparse<S>> : never;
 
 type Keys<F extends Fields, P extends Presence> = { [K in keyof F]: F[K] extends Schema<any, P> ? K : never }[keyof F];
@@ -47,9 +47,9 @@ export interface Notes<T> {
 export interface StringOptions extends Notes<string> {
   minLength?: number;
   maxLength?: number;
-  /** A regular expression that some part of the text must fit. */
+  /** A regular expression that a part of the text must match. */
   pattern?: string;
-  /** Such as `date`, `email` or `uri`. */
+  /** The format, such as `date`, `email` or `uri`. */
   format?: string;
 }
 
@@ -81,19 +81,19 @@ export declare const t: {
   object<F extends Fields>(fields: F, description?: string): Schema<Infer<F>>;
   /** An object with keys of the caller's choice. */
   map<T>(item: Schema<T>, description?: string): Schema<Record<string, T>>;
-  /** What fits one of several descriptions. */
+  /** A value that matches at least one of several descriptions. */
   union<S extends Schema<any>[]>(schemas: [...S], description?: string): Schema<Infer<S[number]>>;
-  /** A JSON Schema written by hand, for what the others cannot say. */
+  /** A handwritten JSON Schema, for types that the other functions cannot describe. */
   json<T = unknown>(schema: Record<string, unknown>): Schema<T>;
 };
 
-/** The audience of a block, how important it is, and when it was last modified. */
+/** The audience of a block, its importance, and the time of its last modification. */
 export interface BlockOptions {
-  /** Everyone, if left out. */
+  /** The audience; the default is everyone. */
   audience?: 'user' | 'assistant' | ('user' | 'assistant')[];
-  /** From 0 (optional) to 1 (required). */
+  /** The importance, from 0 (optional) to 1 (required). */
   priority?: number;
-  /** When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. */
+  /** The time when the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. */
   lastModified?: string;
 }
 
@@ -105,11 +105,11 @@ export interface LinkOptions extends ResourceOptions {
   /** A display name. */
   title?: string;
   description?: string;
-  /** How many bytes it has. */
+  /** The size in bytes. */
   size?: number;
 }
 
-/** The kinds of block, and the members of each. */
+/** The kinds of blocks, and the members of each. */
 interface Kinds {
   text: { readonly text: string };
   image: { readonly data: Uint8Array; readonly mimeType: string };
@@ -130,15 +130,15 @@ interface Kinds {
   };
 }
 
-/** Every member that some kind has. */
+/** The members of all kinds. */
 type Member = { [K in keyof Kinds]: keyof Kinds[K] }[keyof Kinds];
 
 declare const made: unique symbol;
 
-/** A block of one kind. The members of other kinds are there to be asked for, and undefined. */
+/** A block of one kind. The members of other kinds are accessible, and undefined. */
 type Block<K extends keyof Kinds> = Flat<
   {
-    /** Only the functions below make blocks. */
+    /** Only the functions below create blocks. */
     readonly [made]: true;
     readonly kind: K;
     readonly audience: ('user' | 'assistant')[];
@@ -152,7 +152,7 @@ export type Content = { [K in keyof Kinds]: Block<K> }[keyof Kinds];
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 
-/** A text with options; a plain string does otherwise. */
+/** A text with options. For a text without options, use a plain string. */
 export declare function text(value: string, options?: BlockOptions): Block<'text'>;
 /** An image: raw bytes, not base64, and a MIME type such as `image/png`. */
 export declare function image(data: Bytes, mimeType: string, options?: BlockOptions): Block<'image'>;
@@ -165,7 +165,7 @@ export declare function resource(uri: string, body: string | Bytes, options?: Re
 /** A link to a resource that the client can fetch. */
 export declare function resourceLink(uri: string, name: string, options?: LinkOptions): Block<'resource-link'>;
 
-/** An answer of several parts. Made by {@link reply}. */
+/** An answer with several parts. Created by {@link reply}. */
 export declare class Reply<T> {
   private constructor();
   readonly structured: T;
@@ -179,9 +179,9 @@ export declare function reply<T extends object | undefined = undefined>(parts: {
 }): Reply<T>;
 
 /**
- * What a handler may answer: with an `output`, the object that it describes;
- * without, a text, a block, several, an object, or nothing. `reply` is for an
- * answer that is both.
+ * The types that a handler may return. With an `output`, that is the object that it
+ * describes. Without one, it is a text, a block, several blocks, an object, or
+ * nothing. Use `reply` for an answer with both.
  */
 export type Answer<O> = O extends Fields | Schema<any>
   ? Infer<O> | Reply<Infer<O>>
@@ -192,39 +192,39 @@ export type Level = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critica
 
 /** The host's functions for a running handler. None of them requires a permission. */
 export interface Host {
-  /** Writes to the host's log, and to the client if it asked for logs. So does `console`. */
+  /** Writes to the host's log, and to the client if it requested logs. `console` does the same. */
   log(level: Level, message: string): void;
   /**
-   * Tells the client how far the call is. `done` must grow from call to call;
-   * `total`, if known, is in the same unit.
+   * Reports the progress of the call to the client. `done` must increase from one
+   * report to the next; `total`, if known, has the same unit.
    */
   progress(done: number, total?: number, message?: string): void;
   /**
-   * Whether the client no longer wants the answer. The host stops the call in
-   * any case: ask only if there is something to put in order.
+   * Returns whether the client has cancelled the call. The host ends the call in
+   * any case. Use this method only if the tool has to clean up.
    */
   cancelled(): boolean;
-  /** The operator's `[config]` value: a string as it is, any other value as JSON text. */
+  /** Returns the operator's `[config]` value: a string unchanged, any other value as JSON text. */
   config(key: string): string | undefined;
-  /** Every key and value of `[config]`. */
+  /** Returns every key and value of `[config]`. */
   configAll(): Record<string, string>;
-  /** Tells clients that subscribed to this resource of the plugin that its content changed. */
+  /** Notifies clients that subscribed to this resource of the plugin that its content changed. */
   resourceUpdated(uri: string): void;
   /**
    * Asks the caller. The key identifies the question within the call. If there
-   * is no answer yet, the host ends the call here, and runs it again when there
-   * is one: the code before this runs again. The answer is `undefined` if the
-   * question is optional and the client cannot answer it.
+   * is no answer yet, the host ends the call at this point, and runs it again
+   * when there is one: the code before this runs again. The answer is
+   * `undefined` if the question is optional and the client cannot answer it.
    */
   ask<A, O extends boolean>(key: string, question: Question<A, O>): A | Unsupported<O>;
   /**
-   * Asks several questions at once, by their keys. The whole is `undefined` if
-   * the client cannot answer one that is optional.
+   * Asks several questions at once, by their keys. The result is `undefined` if
+   * the client cannot answer an optional question.
    */
   askAll<Q extends Record<string, Question<any, boolean>>>(questions: Q): Answers<Q>;
 }
 
-/** What the answer to an optional question can be as well. */
+/** The additional type of the answer to an optional question. */
 type Unsupported<O extends boolean> = O extends true ? undefined : never;
 
 /** The answers to questions, by their keys. */
@@ -232,37 +232,37 @@ export type Answers<Q extends Record<string, Question<any, boolean>>> =
   | { [K in keyof Q]: Q[K] extends Question<infer A, boolean> ? A : never }
   | (Q[keyof Q] extends Question<any, infer O> ? Unsupported<O> : never);
 
-/** A question to the caller. Made by {@link form}, {@link visit}, {@link sampling} and {@link roots}. */
+/** A question to the caller. Created by {@link form}, {@link visit}, {@link sampling} and {@link roots}. */
 export declare class Question<A, O extends boolean = false> {
   private readonly answer: A;
   private readonly mayBeUnsupported: O;
   private constructor();
   /**
-   * If the client cannot answer, the answer is `undefined`. Otherwise, the host
-   * ends the call and tells the client what it lacks.
+   * Makes the answer `undefined` if the client cannot answer. Without it, the host
+   * ends the call and reports the missing capability to the client.
    */
   optional(): Question<A, true>;
 }
 
-/** What clients can show in a form: texts, numbers, yes or no, a choice of texts, and several of such a choice. */
+/** The types that clients can show in a form: texts, numbers, booleans, a choice of texts, and several of a choice. */
 export type FormFields = Record<string, Schema<string | number | boolean | string[], Presence>>;
 
-/** What the user did with a form: filled it in, refused to, or closed it without a decision. */
+/** The user's reaction to a form: filled it in, refused, or closed it without a decision. */
 export type Elicited<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' };
 
 /** A form for the user to fill in. Do not ask for secrets: the client shows what is typed. */
 export declare function form<F extends FormFields>(message: string, fields: F): Question<Elicited<Infer<F>>>;
 
-/** A page for the user to visit, at `https://…`. The answer says whether the user agreed to open it. */
+/** A page for the user to visit, at `https://…`. The answer states whether the user agreed to open it. */
 export declare function visit(message: string, url: string): Question<{ action: 'accept' | 'decline' | 'cancel' }>;
 
-/** A content block as MCP has it, such as a `tool_result`. */
+/** A content block as in MCP, such as a `tool_result`. */
 export interface McpBlock {
   type: string;
   [member: string]: unknown;
 }
 
-/** What a message to the client's model contains. */
+/** The content of a message to the client's model. */
 export type SamplingContent = string | Block<'text'> | Block<'image'> | Block<'audio'> | McpBlock;
 
 export interface SamplingMessage {
@@ -272,7 +272,7 @@ export interface SamplingMessage {
 
 /** The parameters of MCP's `sampling/createMessage`. */
 export interface SamplingOptions {
-  /** How many tokens the text may have. */
+  /** The maximum number of tokens. */
   maxTokens: number;
   systemPrompt?: string;
   temperature?: number;
@@ -289,18 +289,18 @@ export interface SamplingOptions {
   toolChoice?: { mode?: 'auto' | 'required' | 'none' };
 }
 
-/** What the client's model wrote: the result as MCP has it, and its text. */
+/** The output of the client's model: the result as in MCP, and its text. */
 export interface Sampled {
-  /** The text of all blocks that have some, a line between one and the next. */
+  /** The text of all blocks that have some, separated by line feeds. */
   text: string;
   role: 'user' | 'assistant';
   content: McpBlock | McpBlock[];
   model: string;
-  /** Such as `endTurn` or `maxTokens`. */
+  /** The reason why the model stopped, such as `endTurn` or `maxTokens`. */
   stopReason?: string;
 }
 
-/** A text for the client's model to write. What is no message is one of the user. */
+/** A text for the client's model to write. The author of a content that is not a message is the user. */
 export declare function sampling(
   prompt: SamplingContent | SamplingMessage | (SamplingContent | SamplingMessage)[],
   options: SamplingOptions,
@@ -313,10 +313,10 @@ export interface Root {
   name?: string;
 }
 
-/** The folders that the user works in. They are advice: what a plugin can open is up to the operator. */
+/** The folders that the user works in. The operator decides which folders a plugin can open. */
 export declare function roots(): Question<Root[]>;
 
-/** What a tool does: hints for the client, which decides whether to ask its user first. */
+/** The effects of a tool: hints by which the client decides whether to ask its user first. */
 export interface Annotations {
   /** It changes nothing. */
   readOnly?: boolean;
@@ -333,15 +333,15 @@ export interface Icon {
   /** An `https:` or `data:` URI. */
   src: string;
   mimeType?: string;
-  /** Such as `48x48`, or `any`. */
+  /** The sizes at which it can be shown, such as `48x48`, or `any`. */
   sizes?: string[];
-  /** The background for which it is made; both if omitted. */
+  /** The background for which it is designed; the default is both. */
   theme?: 'light' | 'dark';
 }
 
 /**
- * What a view asks for: a page that clients show with the results of a tool. Of each, it gets what the operator's grant
- * allows; without any, it has no network.
+ * The permissions that a view requests: a page that clients show with the results of a tool. It gets those that the
+ * operator's grant allows. Without any, it has no network.
  */
 export interface View {
   /** Origins to which its scripts send requests or open WebSockets: `https://api.example.com`. */
@@ -350,12 +350,12 @@ export interface View {
   resources?: string[];
   /** Origins of the pages in its frames. */
   frames?: string[];
-  /** Origins that its relative URLs may be relative to. */
+  /** Origins that may be the base of its relative URLs. */
   base?: string[];
   permissions?: ('camera' | 'microphone' | 'geolocation' | 'clipboardWrite')[];
-  /** Whether the client should draw a border around it. */
+  /** True if the client should draw a border around it. */
   border?: boolean;
-  /** The name of an origin of its own, in the form that the client defines. */
+  /** The name of its own origin, in the form that the client defines. */
   domain?: string;
 }
 
@@ -368,19 +368,19 @@ export interface ToolOptions<I extends Fields | Schema<any>, O extends Fields | 
   description?: string;
   /** The arguments. */
   input?: I;
-  /** The structured content. A tool that has one must answer with it. */
+  /** The structured content. A tool that declares it must return it. */
   output?: O;
   annotations?: Annotations;
   icons?: Icon[];
   /** The view that clients show with the results: the URI of a resource of this plugin, which begins with `ui://`. */
   view?: `ui://${string}`;
-  /** Whether the tool is for the plugin's views: clients with views do not show it to the model. */
+  /** True if the tool is for the plugin's views: clients with views do not show it to the model. */
   appOnly?: boolean;
   /** Further members for the definition's `_meta`. */
   meta?: Record<string, unknown>;
   /**
-   * Does the work. What it throws becomes a failure with the error's message;
-   * throw {@link InvalidArguments} when the arguments are to blame.
+   * The function of the tool. A thrown error becomes a failure with the error's
+   * message. Throw {@link InvalidArguments} for an error in the arguments.
    */
   handler(args: Infer<I>, host: Host): Answer<O> | Promise<Answer<O>>;
 }
@@ -399,25 +399,25 @@ export declare function tool<
   O extends Fields | Schema<any> | undefined = undefined,
 >(options: ToolOptions<I, O>): Tool<I, O>;
 
-/** The arguments of a prompt. Clients give them as text; the handler gets what they are described as. */
+/** The arguments of a prompt. Clients send them as text; the handler receives them with the described types. */
 export type PromptArguments = Record<string, Schema<string | number | boolean, Presence>>;
 
-/** A message: who says it, and what. */
+/** A message: its author and its content. */
 export interface Message {
   role: 'user' | 'assistant';
   content: string | Content;
 }
 
-/** What is said. A text or a block alone is said by the user. */
+/** A message, or its content. The author of a text or a block is the user. */
 type Said = string | Content | Message;
 
-/** What the handler of a prompt may answer. */
+/** The types that the handler of a prompt may return. */
 export type PromptAnswer =
   | Said
   | Said[]
   | {
       messages: Said | Said[];
-      /** What the prompt is for, if the arguments make it more precise than the definition. */
+      /** The purpose of the prompt, if the arguments make it more specific than the definition. */
       description?: string;
       /** Members for the result's `_meta`. */
       meta?: Record<string, unknown>;
@@ -426,16 +426,16 @@ export type PromptAnswer =
 /** Values that an argument could have, best first. A client gets the first hundred. */
 export interface Completions {
   values: string[];
-  /** How many there are in all, if that is known. */
+  /** The total number of values, if it is known. */
   total?: number;
-  /** Whether there are more. */
+  /** True if there are more values. */
   hasMore?: boolean;
 }
 
 /**
- * Completes an argument: by the values of a list that begin with what the user
- * has typed, or by what a function makes of that and of the arguments that are
- * complete already.
+ * Completes an argument: with the values of a list that begin with the text that the
+ * user has typed, or with the result of a function, which gets that text and the
+ * arguments that are already complete.
  */
 export type Completer<Names extends string> =
   | readonly string[]
@@ -445,29 +445,29 @@ export type Completer<Names extends string> =
       host: Host,
     ) => readonly string[] | Completions | Promise<readonly string[] | Completions>);
 
-/** What completes the arguments of these names. Where there is none, there is nothing to complete. */
+/** The completers of the arguments with these names. An item without arguments has none. */
 type Completers<Names extends string> = [Names] extends [never]
   ? { [name: string]: never }
   : { [K in Names]?: Completer<Names> };
 
-/** Those of the values that begin with what the user has typed, in any case. */
+/** Returns the values that begin with the text that the user has typed, ignoring case. */
 export declare function beginningWith(typed: string, values: readonly string[]): string[];
 
 export interface PromptOptions<A extends PromptArguments> {
-  /** The name that clients know: 1 to 128 of `A-Z a-z 0-9 _ - .` */
+  /** The name by which clients get it: 1 to 128 of `A-Z a-z 0-9 _ - .` */
   name: string;
   /** A display name. */
   title?: string;
-  /** What the prompt is for, written for people. */
+  /** The purpose of the prompt, written for people. */
   description?: string;
   /** The arguments, in the order in which a client asks for them. */
   arguments?: A;
-  /** What completes the arguments, by name. A `t.choice` is completed without it. */
+  /** The completers of the arguments, by name. A `t.choice` is completed without one. */
   complete?: Completers<keyof NoInfer<A> & string>;
   icons?: Icon[];
   /** Further members for the definition's `_meta`. */
   meta?: Record<string, unknown>;
-  /** Makes the messages. What it throws becomes a failure with the error's message. */
+  /** Returns the messages. A thrown error becomes a failure with the error's message. */
   handler(args: Infer<A>, host: Host): PromptAnswer | Promise<PromptAnswer>;
 }
 
@@ -491,27 +491,27 @@ export type Values<U extends string> = string extends U
   ? Record<string, string>
   : { [K in Variables<U>]: string };
 
-/** One item of what is read. Made by {@link contents}. */
+/** One item of a resource. Created by {@link contents}. */
 export declare class Contents {
   private readonly item: true;
   private constructor();
 }
 
 export interface ContentsOptions {
-  /** The URI of an item below the one that is read; otherwise, it has that one. */
+  /** The URI of an item below the one that is read; the default is the URI that is read. */
   uri?: string;
-  /** That of the resource, if left out. */
+  /** The MIME type; the default is that of the resource. */
   mimeType?: string;
   /** Members for the item's `_meta`. */
   meta?: Record<string, unknown>;
 }
 
-/** One item of what is read, with a MIME type or a URI of its own. */
+/** Returns one item of a resource, with its own MIME type or URI. */
 export declare function contents(body: string | Bytes, options?: ContentsOptions): Contents;
 
 type Item = string | Bytes | Contents;
 
-/** What the handler of a resource may answer; `undefined` or `null` if there is no such resource. */
+/** The types that the handler of a resource may return; `undefined` or `null` if there is no such resource. */
 export type ResourceAnswer = Item | Item[] | undefined | null;
 
 export interface ResourceDefinition<U extends string> {
@@ -524,25 +524,25 @@ export interface ResourceDefinition<U extends string> {
   name: string;
   /** A display name. */
   title?: string;
-  /** What the resource is, written for the model. */
+  /** A description of the resource, written for the model. */
   description?: string;
   mimeType?: string;
-  /** How many bytes it has. A URI with variables has none. */
+  /** The size in bytes. Not allowed for a URI with variables. */
   size?: number;
-  /** Everyone, if left out. */
+  /** The audience; the default is everyone. */
   audience?: 'user' | 'assistant' | ('user' | 'assistant')[];
-  /** From 0 (optional) to 1 (required). */
+  /** The importance, from 0 (optional) to 1 (required). */
   priority?: number;
-  /** When it was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. A URI with variables has none. */
+  /** The time when it was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. Not allowed for a URI with variables. */
   lastModified?: string;
-  /** What it asks for, if it is a view: its URI begins with `ui://`. */
+  /** The permissions that it requests, if it is a view: its URI begins with `ui://`. */
   view?: View;
-  /** What completes the variables, by name. */
+  /** The completers of the variables, by name. */
   complete?: Completers<Variables<NoInfer<U>>>;
   icons?: Icon[];
   /** Further members for the definition's `_meta`. */
   meta?: Record<string, unknown>;
-  /** Reads it. What it throws becomes a failure with the error's message. */
+  /** Reads it. A thrown error becomes a failure with the error's message. */
   handler(values: Values<U>, host: Host): ResourceAnswer | Promise<ResourceAnswer>;
 }
 

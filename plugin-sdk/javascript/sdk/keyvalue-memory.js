@@ -1,11 +1,11 @@
-// `toolbay/keyvalue` in Node, for tests: the same, kept in memory.
+// `toolbay/keyvalue` in Node, for tests: it stores the state in memory.
 
 import { opener } from './bucket.js';
 import { decode, encode } from './utf8.js';
 
 const buckets = new Map();
 
-/** Forgets everything: for the beginning of a test. */
+/** Deletes all state. Use it at the beginning of a test. */
 export function clear() {
   buckets.clear();
 }

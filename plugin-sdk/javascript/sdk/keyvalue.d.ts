@@ -1,25 +1,25 @@
 /** State that outlives a call, if the operator's grant has `[permissions.state]`. */
 
-/** Keys and their values. Every method throws an error with words for the model if the host refuses. */
+/** Keys and their values. Every method throws an error with a message for the model if the host refuses. */
 export interface Bucket {
-  /** The value of a key as text; `undefined` if there is none. */
+  /** Returns the value of a key as text; `undefined` if there is none. */
   get(key: string): string | undefined;
-  /** The value of a key as bytes; `undefined` if there is none. */
+  /** Returns the value of a key as bytes; `undefined` if there is none. */
   getBytes(key: string): Uint8Array | undefined;
-  /** Sets the value of a key. A text is kept in UTF-8. */
+  /** Sets the value of a key. A text is stored in UTF-8. */
   set(key: string, value: string | Uint8Array): void;
-  /** Removes a key, if it is there. */
+  /** Removes a key, if it exists. */
   delete(key: string): void;
-  /** Whether a key has a value. */
+  /** Returns whether a key exists. */
   has(key: string): boolean;
-  /** Adds to the number that a key has, which is 0 at first, and returns the sum; calls at the same time all count. */
+  /** Adds to the number that a key has, which is initially 0, and returns the sum. The operation is atomic. */
   increment(key: string, by?: number): number;
-  /** Every key, in any order. */
+  /** Returns every key, in any order. */
   keys(): IterableIterator<string>;
 }
 
 /** Opens a bucket of the plugin. */
 export declare function open(name?: string): Bucket;
 
-/** In tests, which keep state in memory: forgets everything. */
+/** Deletes all state, in tests, which store it in memory. */
 export declare function clear(): void;

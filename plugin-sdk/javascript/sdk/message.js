@@ -4,7 +4,7 @@ import { members } from './check.js';
 
 const MESSAGE = { role: 'string', content: undefined };
 
-/** Whether `item` says who says it. */
+/** Returns whether `item` names its author. */
 export const isMessage = (item) => typeof item === 'object' && item !== null && 'role' in item;
 
 /** Throws unless `item` is a message. */

@@ -1,20 +1,21 @@
-// What a plugin offers: the contract's interfaces for what its main file exports.
+// The offers of a plugin: the contract's interfaces for the exports of its main
+// file.
 //
-// This knows no tool, prompt or resource, so that the build leaves out of a
-// plugin what the plugin does not use.
+// This module does not import tools, prompts or resources, so that the build can
+// leave out those that the plugin does not use.
 
-/** What a main file can export. A kind of it has `interfaces(list, run)`. */
+/** The base class of the exports of a main file. Each subclass has `interfaces(list, run)`. */
 export class Offer {}
 
 /** The interfaces in the order in which the build names them. */
 const ORDER = ['tools', 'prompts', 'resources', 'completion'];
 
-/** Completes an argument for which nobody suggests anything. */
+/** Completes an argument without a completer. */
 const NOTHING = { start() {}, finish: () => ({ values: [], hasMore: false }) };
 
 /**
- * The interfaces that a plugin exports, by name, and no other. `run(find, input)`
- * starts what `find` returns with the input, and finishes it.
+ * Returns exactly the interfaces that a plugin exports, by name. `run(find,
+ * input)` starts the offer that `find` returns with the input, and finishes it.
  */
 export function offered(exported, run) {
   const all = [...new Set(Object.values(exported).flat())].filter((one) => one instanceof Offer);
@@ -35,14 +36,14 @@ export function offered(exported, run) {
 
 export const definitions = (list) => list.map(({ definition }) => definition);
 
-/** The one of that name, which the host knows from the definitions. */
+/** Returns the offer with that name, which the host has from the definitions. */
 export function found(map, what, name) {
   const one = map.get(name);
   if (one === undefined) throw new Error(`there is no ${what} ${name}`);
   return one;
 }
 
-/** A list by a member that is different for each. */
+/** Returns a map of a list, by a member whose value is unique. */
 export function unique(what, list, key) {
   const map = new Map();
   for (const one of list) {

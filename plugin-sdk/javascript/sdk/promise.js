@@ -1,13 +1,13 @@
-// Promises for a place without an event loop.
+// Promises for an environment without an event loop.
 //
-// A call enters the component by a plain function that must return its answer,
-// and the engine's own jobs only run after that: a native promise would never
-// settle in time. So the build turns `async` functions into generators, and
-// this class, whose jobs can be run here and now, stands in for `Promise`.
+// The host calls a plain function of the component, which must return the answer,
+// and the engine's own jobs run only after that: a native promise would not settle
+// in time. So the build converts `async` functions to generators, and this class,
+// whose jobs can be run immediately, replaces `Promise`.
 
 const jobs = [];
 
-/** Takes the place of `queueMicrotask`. */
+/** Replaces `queueMicrotask`. */
 export function enqueue(job) {
   jobs.push(job);
 }
@@ -19,7 +19,7 @@ function runJobs() {
   }
 }
 
-/** The answer that `value` is or promises. Throws what a promise is rejected with. */
+/** Returns `value`, or the result of the promise `value`. Throws the reason of a rejected promise. */
 export function settle(value) {
   if (typeof value?.then !== 'function') {
     runJobs();
@@ -40,7 +40,7 @@ export function settle(value) {
 
 const Native = globalThis.Promise;
 
-/** The standard's `Promise`, but for who runs the jobs. */
+/** The standard's `Promise`, except that the SDK runs the jobs. */
 export class SyncPromise {
   #state = 'pending';
   #value;
@@ -56,7 +56,7 @@ export class SyncPromise {
     }
   }
 
-  // Generic, as the standard has them: they work on any class with `then`.
+  // Generic, as in the standard: they work on any class with `then`.
   static all = Native.all;
   static allSettled = Native.allSettled;
   static any = Native.any;
@@ -109,7 +109,7 @@ export class SyncPromise {
     this.#reactions = [];
   }
 
-  /** A pair of functions of which the first call counts. */
+  /** Returns a pair of functions of which only the first call has an effect. */
   #settlers() {
     let called = false;
     const once = (act) => (value) => {
@@ -123,7 +123,7 @@ export class SyncPromise {
     };
   }
 
-  /** Takes over the state of another promise, or is fulfilled with a plain value. */
+  /** Adopts the state of another promise, or fulfills this one with a plain value. */
   #resolve(value) {
     if (value === this) {
       this.#settle('rejected', new TypeError('a promise cannot wait for itself'));

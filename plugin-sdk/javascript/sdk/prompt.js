@@ -10,10 +10,10 @@ import { Schema } from './schema.js';
 
 const OPTIONS = { name: 'string', arguments: 'object', complete: 'object' };
 
-/** What of a schema an argument can have. Nobody would check the rest: clients give texts, and no schema. */
+/** The keywords that an argument can have. No others would be checked: clients send texts, and there is no schema. */
 const KEYWORDS = ['type', 'enum', 'title', 'description', 'default', 'examples', 'deprecated'];
 
-/** How the text of an argument is read, by type. `undefined` if it is no such thing. */
+/** The functions that read the text of an argument, by type. They return `undefined` for an invalid text. */
 const READERS = {
   string: (text) => text,
   number: (text) => (text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined),
@@ -22,7 +22,7 @@ const READERS = {
 };
 const READ_AS = { number: 'a number', integer: 'a whole number', boolean: '`true` or `false`' };
 
-/** What `prompt` makes. */
+/** The result of `prompt`. */
 export class Prompt extends Offer {
   #arguments;
   #completers;
@@ -56,7 +56,7 @@ export class Prompt extends Offer {
     });
   }
 
-  /** The contract's interface of these prompts. */
+  /** Returns the contract's interface of these prompts. */
   static interfaces(list, run) {
     const prompts = unique('prompts are named', list, 'name');
     return {
@@ -67,12 +67,12 @@ export class Prompt extends Offer {
     };
   }
 
-  /** Whether some argument can be completed. */
+  /** Returns whether any argument can be completed. */
   get completes() {
     return this.#completers.size > 0;
   }
 
-  /** What completes the argument of a `completion-request`, if that is one of this prompt. */
+  /** Returns the completer of the argument of a `completion-request`, if the argument belongs to this prompt. */
   completer({ kind, name, argument }) {
     return kind === 'prompt' && name === this.name ? this.#completers.get(argument) : undefined;
   }
@@ -81,12 +81,12 @@ export class Prompt extends Offer {
     return this.definition.name;
   }
 
-  /** Starts with the contract's list of names and texts. What it returns, or the promise of it, goes to `finish`. */
+  /** Starts with the contract's list of names and texts. Its result, or the promise of it, is passed to `finish`. */
   start(given, host) {
     return this.#handler(this.#read(new Map(given)), host);
   }
 
-  /** The contract's record `prompt-output` for what the handler answered. */
+  /** Returns the contract's record `prompt-output` for the handler's answer. */
   finish(answer) {
     const { messages, description, meta } = parse(answer);
     return {
@@ -100,7 +100,7 @@ export class Prompt extends Offer {
     return this.#arguments.map(([key]) => key);
   }
 
-  /** The arguments that are one of a few texts: these complete them. */
+  /** Returns completers for the arguments that are choices, which suggest their values. */
   #choices() {
     return Object.fromEntries(this.#arguments.map(([key, { json }]) => [key, json.enum?.map(String)]));
   }
@@ -152,7 +152,7 @@ function parse(answer) {
   return { ...answer, description: answer.description?.toWellFormed() };
 }
 
-/** The contract's record `prompt-message`. What nobody is named for is said by the user. */
+/** Returns the contract's record `prompt-message`. Its author is the user, unless it names another. */
 function message(item) {
   if (!isMessage(item)) return { role: 'user', content: block(item) };
   checkMessage(item);

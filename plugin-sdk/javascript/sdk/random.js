@@ -1,7 +1,8 @@
-// Randomness that differs from call to call. The engine seeds `Math.random`
-// while the component is built, so its own would repeat itself in every call.
+// Randomness that differs between calls. The engine seeds its `Math.random`
+// while the component is built, so it would return the same numbers in every
+// call.
 
-/** A `Math.random` that is seeded when it is first called (xoshiro128**). */
+/** Returns a `Math.random` that is seeded when it is first called (xoshiro128**). */
 export function generator(entropy) {
   let state;
   const next = () => {
@@ -21,7 +22,7 @@ export function generator(entropy) {
 
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 
-/** The two functions of `crypto` that need nothing but randomness. */
+/** Returns the two functions of `crypto` that need only randomness. */
 export function cryptoOf(entropy) {
   return {
     getRandomValues(array) {

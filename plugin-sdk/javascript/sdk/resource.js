@@ -1,4 +1,4 @@
-// A resource: something that a client can read by its URI.
+// Resources, which clients read by URI.
 
 import { audienceOf, checkOptions, checkSize, iconsOf, members } from './check.js';
 import { completersOf } from './completion.js';
@@ -22,10 +22,10 @@ const OPTIONS = {
 
 const CONTENTS = { uri: 'string', mimeType: 'string', meta: 'object' };
 
-/** Reads as a resource that does not exist. */
+/** Reads a resource that does not exist. */
 const NONE = { start() {}, finish: () => [] };
 
-/** What `contents` makes: one item of what is read. */
+/** The result of `contents`: one item of a resource. */
 class Contents {
   constructor(body, options = {}) {
     members('contents', options, CONTENTS);
@@ -35,7 +35,7 @@ class Contents {
   }
 }
 
-/** What `resource` makes of options: a resource, or a template if its URI has variables. */
+/** The result of `resource` with options: a resource, or a template if its URI has variables. */
 export class Resource extends Offer {
   #completers;
   #template;
@@ -68,7 +68,7 @@ export class Resource extends Offer {
     );
   }
 
-  /** The contract's interface of these resources. */
+  /** Returns the contract's interface of these resources. */
   static interfaces(list, run) {
     const templates = list.filter(({ isTemplate }) => isTemplate);
     const fixed = list.filter(({ isTemplate }) => !isTemplate);
@@ -78,18 +78,20 @@ export class Resource extends Offer {
       resources: {
         listResources: () => definitions(fixed),
         listResourceTemplates: () => definitions(templates),
-        // One without variables comes before a template that its URI also fits.
+        // A resource without variables takes precedence over a template that its URI matches.
         readResource: (uri) => run(() => [...fixed, ...templates].find((one) => one.fits(uri)) ?? NONE, uri),
       },
     };
   }
 
-  /** Whether some variable can be completed. */
+  /** Returns whether any variable can be completed. */
   get completes() {
     return this.#completers.size > 0;
   }
 
-  /** What completes the argument of a `completion-request`, if that is a variable of this template. */
+  /**
+   * Returns the completer of the argument of a `completion-request`, if the argument is a variable of this template.
+   */
   completer({ kind, name, argument }) {
     return kind === 'resource-template' && name === this.uri ? this.#completers.get(argument) : undefined;
   }
@@ -102,22 +104,24 @@ export class Resource extends Offer {
     return this.definition.uri ?? this.definition.uriTemplate;
   }
 
-  /** Whether the URI has variables. */
+  /** Returns whether the URI has variables. */
   get isTemplate() {
     return this.#template.variables.length > 0;
   }
 
-  /** Whether `uri` is that of this resource, or fits the template. */
+  /** Returns whether `uri` is that of this resource, or matches the template. */
   fits(uri) {
     return this.#template.values(uri) !== undefined;
   }
 
-  /** Starts to read `uri`, which fits. What it returns, or the promise of it, goes to `finish`. */
+  /** Starts to read `uri`, which matches. Its result, or the promise of it, is passed to `finish`. */
   start(uri, host) {
     return this.#handler(this.#template.values(uri), host);
   }
 
-  /** The contract's list of `resource-contents` for what the handler answered: empty if there is no such resource. */
+  /**
+   * Returns the contract's list of `resource-contents` for the handler's answer: empty if there is no such resource.
+   */
   finish(answer, uri) {
     if (answer === undefined || answer === null) return [];
     return [answer].flat().map((item) => {
@@ -144,12 +148,12 @@ function contentsOf(item) {
   );
 }
 
-/** One item of what is read, with a MIME type or a URI of its own. */
+/** Returns one item of a resource, with its own MIME type or URI. */
 export const contents = (body, options) => new Contents(body, options);
 
 /**
- * Of options: describes a resource. Every resource that the plugin's main file
- * exports is offered. Of a URI and a body: makes a block of a result.
+ * With options: describes a resource. Every resource that the plugin's main file
+ * exports is offered. With a URI and a body: returns a block of a result.
  */
 export const resource = (first, ...rest) =>
   typeof first === 'string' ? embedded(first, ...rest) : new Resource(first);

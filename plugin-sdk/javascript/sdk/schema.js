@@ -1,10 +1,10 @@
-// Descriptions of arguments and results: JSON Schema out of plain calls.
+// Descriptions of arguments and results: functions that generate JSON Schema.
 
-/** A value's JSON Schema, and what to do when the value is missing. */
+/** A value's JSON Schema, and the handling of a missing value. */
 export class Schema {
   /**
-   * `presence` is `required`, `optional` or `default`; `fill` puts defaults
-   * into a value that fits.
+   * `presence` is `required`, `optional` or `default`; `fill` adds defaults to a
+   * valid value.
    */
   constructor(json, { presence = 'required', fallback, fill = (value) => value } = {}) {
     this.json = Object.freeze(json);
@@ -13,12 +13,12 @@ export class Schema {
     this.fill = fill;
   }
 
-  /** The value may be left out; the handler then sees `undefined`. */
+  /** The value may be left out. Then the handler receives `undefined`. */
   optional() {
     return new Schema(this.json, { presence: 'optional', fill: this.fill });
   }
 
-  /** The value may be left out; the handler then sees `fallback`. */
+  /** The value may be left out. Then the handler receives `fallback`. */
   default(fallback) {
     return new Schema({ ...this.json, default: fallback }, { presence: 'default', fallback, fill: this.fill });
   }
@@ -39,7 +39,7 @@ const described = (json, description, options = {}) => ({
 
 const plain = (type) => (description, options) => new Schema(described({ type }, description, options));
 
-/** `schema` itself, or words for an author who wrote something else. */
+/** Returns `schema`, or throws an error if it is not a schema. */
 function checked(schema, what) {
   if (schema instanceof Schema) return schema;
   throw new TypeError(`${what} is described by \`t\`, such as t.string('What it is.'), not by ${typeof schema}`);
@@ -67,10 +67,10 @@ export function object(fields, description) {
   return new Schema(described(json, description), { fill });
 }
 
-/** Defaults are JSON; a handler that changes one must not change the next. */
+/** Returns a copy of a default, which is JSON: a handler that changes it must not affect later calls. */
 const copy = (value) => (typeof value === 'object' ? JSON.parse(JSON.stringify(value)) : value);
 
-/** The builder: each takes a description for the model, and JSON Schema's own options. */
+/** The builder: each function takes a description for the model, and JSON Schema's own options. */
 export const t = {
   string: plain('string'),
   number: plain('number'),
@@ -91,9 +91,9 @@ export const t = {
     new Schema(described({ type: 'object', additionalProperties: checked(item, 'a value').json }, description), {
       fill: (value) => Object.fromEntries(Object.entries(value).map(([key, held]) => [key, item.fill(held)])),
     }),
-  /** What fits one of several descriptions. */
+  /** A value that matches at least one of several descriptions. */
   union: (schemas, description) =>
     new Schema(described({ anyOf: schemas.map((schema) => checked(schema, 'an alternative').json) }, description)),
-  /** A JSON Schema written by hand, for what the others cannot say. */
+  /** A handwritten JSON Schema, for types that the other functions cannot describe. */
   json: (json) => new Schema(json),
 };

@@ -1,19 +1,19 @@
-// Calls from a test: the same way through the SDK as in the plugin, but in
-// Node, and with a host that records what it is told and asked.
+// Calls from a test, with the same code of the SDK as in the plugin, but in Node, and
+// with a host that records reports and questions.
 
 import { failure } from './failure.js';
 import { Host } from './host.js';
 
-/** Calls `tool` and returns what its client would get, and what it reported to the host. */
+/** Calls `tool`, and returns the result for the client and the tool's reports to the host. */
 export const call = async (tool, args = {}, circumstances) =>
-  // Through text and back, as arguments come: no `undefined`, no dates.
+  // Converted to text and back, like real arguments: without `undefined` and dates.
   run(tool, JSON.parse(JSON.stringify(args)), circumstances, called, { content: [] });
 
 /** Fills in `prompt`. */
 export const getPrompt = async (prompt, args = {}, circumstances) =>
   run(prompt, pairs(args), circumstances, filledIn, { messages: [] });
 
-/** Reads `uri`, which is that of `resource` or fits its template. */
+/** Reads `uri`, which is that of `resource` or matches its template. */
 export async function readResource(resource, uri, circumstances) {
   if (!resource.fits(uri)) throw new TypeError(`${uri} does not fit ${resource.uri}`);
   return run(resource, uri, circumstances, read, { contents: [] });
@@ -28,7 +28,7 @@ export async function complete(target, argument, value, given = {}, circumstance
   return run(completer, request, circumstances, (completions) => completions, { values: [], hasMore: false });
 }
 
-/** Runs one call. `told` makes of the contract's record what the test sees, and `nothing` is that of a failure. */
+/** Runs one call. `told` converts the contract's record for the test. `nothing` is the value for a failure. */
 async function run(one, input, circumstances, told, nothing) {
   const { host, heard } = recorder(circumstances);
   try {
@@ -39,7 +39,7 @@ async function run(one, input, circumstances, told, nothing) {
   }
 }
 
-/** A host in these circumstances, and what it hears. */
+/** Returns a host with these settings, and its records. */
 function recorder({ config = {}, cancelled = false, answers = {} } = {}) {
   const heard = { log: [], progress: [], updated: [], asked: [] };
   const host = new Host({
@@ -57,7 +57,7 @@ function recorder({ config = {}, cancelled = false, answers = {} } = {}) {
   return { host, heard };
 }
 
-/** The client's result, or what the host says where there is none. */
+/** Returns the client's result, or throws the host's error if there is none. */
 function answerTo({ key, kind, required }, answers) {
   const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
   if (answer === undefined) {
@@ -70,7 +70,7 @@ function answerTo({ key, kind, required }, answers) {
   return answer;
 }
 
-/** Arguments as the contract has them, without those that are left out. */
+/** Returns arguments in the form of the contract, without those that are left out. */
 function pairs(args) {
   const given = Object.entries(args).filter(([, text]) => text !== undefined);
   for (const [key, text] of given) {

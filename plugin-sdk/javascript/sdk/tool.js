@@ -1,4 +1,4 @@
-// A tool: its definition for the model, and the function that does the work.
+// A tool: its definition for the model, and its function.
 
 import { checkName, checkOptions, iconsOf } from './check.js';
 import { json, output } from './content.js';
@@ -15,7 +15,7 @@ const OPTIONS = {
   appOnly: 'boolean',
 };
 
-/** What `tool` makes. */
+/** The result of `tool`. */
 export class Tool extends Offer {
   #input;
   #output;
@@ -43,7 +43,7 @@ export class Tool extends Offer {
     });
   }
 
-  /** The contract's interface of these tools. */
+  /** Returns the contract's interface of these tools. */
   static interfaces(list, run) {
     const tools = unique('tools are named', list, 'name');
     return {
@@ -58,12 +58,12 @@ export class Tool extends Offer {
     return this.definition.name;
   }
 
-  /** Starts a call. What it returns, or the promise of it, goes to `finish`. */
+  /** Starts a call. Its result, or the promise of it, is passed to `finish`. */
   start(args, host) {
     return this.#handler(this.#input.fill(args), host);
   }
 
-  /** The contract's record `output` for what the handler answered. */
+  /** Returns the contract's record `output` for the handler's answer. */
   finish(answer) {
     return output(answer, this.#output !== undefined);
   }

@@ -1,4 +1,5 @@
-// URI templates (RFC 6570, level 1, and `{+name}`): which URIs fit, and what their variables are.
+// URI templates (RFC 6570, level 1, and `{+name}`): matches URIs, and extracts the values of their
+// variables.
 
 /** A URI, or a template of URIs. */
 export class UriTemplate {
@@ -28,7 +29,7 @@ export class UriTemplate {
     this.#pattern = new RegExp(`^${pattern}${literal(rest)}$`, 'su');
   }
 
-  /** The values of the variables in `uri`; `undefined` if it does not fit. Those of `{name}` are decoded. */
+  /** Returns the values of the variables in `uri`; `undefined` if it does not match. Those of `{name}` are decoded. */
   values(uri) {
     const found = this.#pattern.exec(uri);
     if (found === null) return undefined;
@@ -38,7 +39,7 @@ export class UriTemplate {
         return [name, this.#reserved[index] ? value : decodeURIComponent(value)];
       }));
     } catch {
-      // A `%` without its digits, or bytes that are no text.
+      // A `%` without digits, or bytes that are not text.
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
-// Text as bytes and back: the engine has no TextEncoder and no TextDecoder.
+// Converts text to bytes and back: the engine has no TextEncoder and no TextDecoder.
 
-/** The bytes of a text in UTF-8. Half a surrogate pair becomes U+FFFD. */
+/** Returns the bytes of a text in UTF-8. A lone surrogate becomes U+FFFD. */
 export function encode(text) {
   const escaped = encodeURIComponent(String(text).toWellFormed());
   const bytes = new Uint8Array(escaped.length);
@@ -17,8 +17,8 @@ export function encode(text) {
   return bytes.slice(0, length);
 }
 
-// What may follow a first byte: how many bytes, and the range of the next one,
-// which excludes what is too long, a surrogate, or beyond Unicode.
+// The bytes that may follow a first byte: their number, and the range of the next one,
+// which excludes overlong encodings, surrogates, and values beyond Unicode.
 function following(first) {
   if (first >= 0xc2 && first <= 0xdf) return [1, 0x80, 0xbf];
   if (first >= 0xe0 && first <= 0xef) return [2, first === 0xe0 ? 0xa0 : 0x80, first === 0xed ? 0x9f : 0xbf];
@@ -26,7 +26,7 @@ function following(first) {
   return [0, 0, 0];
 }
 
-/** The text of bytes in UTF-8, without a byte order mark. What is no UTF-8 becomes U+FFFD. */
+/** Returns the text of bytes in UTF-8, without a byte order mark. Invalid UTF-8 becomes U+FFFD. */
 export function decode(bytes) {
   const parts = [];
   let units = [];

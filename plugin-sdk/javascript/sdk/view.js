@@ -4,7 +4,7 @@ import { members } from './check.js';
 
 const TYPE = 'text/html;profile=mcp-app';
 
-/** What a view can ask for, with the name that MCP gives each list of origins. */
+/** The permissions that a view can request, with the name of each list of origins in MCP. */
 const ORIGINS = {
   connect: 'connectDomains',
   resources: 'resourceDomains',
@@ -26,10 +26,10 @@ const VIEW = {
 
 const isView = (uri) => uri.startsWith('ui://');
 
-/** The MIME type of a resource that has none. */
+/** Returns the MIME type of a resource that has none. */
 export const typeOf = (uri) => (isView(uri) ? TYPE : undefined);
 
-/** `_meta` with what a view asks for. */
+/** Returns `_meta` with the permissions that a view requests. */
 export function withView(where, uri, view, meta) {
   if (view === undefined) return meta;
   if (!isView(uri)) throw new TypeError(`${where}: the URI of a view begins with ui://`);
@@ -55,7 +55,7 @@ export function withView(where, uri, view, meta) {
   return { ...meta, ui };
 }
 
-/** `_meta` with a tool's view, and with whom the tool is for. */
+/** Returns `_meta` with a tool's view, and with the visibility of the tool. */
 export function withLink(where, view, appOnly, meta) {
   if (view === undefined && !appOnly) return meta;
   if (view !== undefined && !isView(view)) throw new TypeError(`${where}: the URI of a view begins with ui://`);

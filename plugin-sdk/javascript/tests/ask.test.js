@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { audio, form, image, prompt, resource, roots, sampling, t, text, tool, visit } from '../sdk/index.js';
 import { call, getPrompt, readResource } from '../sdk/testing.js';
 
-/** What `host.ask` returns for a question, if the client's result is `answer`. */
+/** Returns the result of `host.ask` for a question, if the client's result is `answer`. */
 const answer = async (question, result) => {
   const asking = tool({ name: 'a', handler: (_, host) => ({ got: host.ask('key', question) ?? 'nothing' }) });
   const { structured, failure, asked } = await call(asking, {}, { answers: { key: result } });

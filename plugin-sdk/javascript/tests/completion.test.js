@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { beginningWith, prompt, resource, t } from '../sdk/index.js';
 import { complete } from '../sdk/testing.js';
 
-/** A prompt whose argument `a` is completed by `suggest`. */
+/** Returns a prompt whose argument `a` is completed by `suggest`. */
 const completed = (suggest) =>
   prompt({ name: 'p', arguments: { a: t.string(), b: t.string() }, complete: { a: suggest }, handler: () => 'p' });
 

@@ -5,7 +5,7 @@ import { KINDS } from '../sdk/content.js';
 import { call } from '../sdk/testing.js';
 import { audio, image, reply, resource, resourceLink, t, text, tool } from '../sdk/index.js';
 
-/** What a client gets when a handler answers with `answer`. */
+/** Returns the client's result if a handler returns `answer`. */
 const answered = (answer, output) => call(tool({ name: 'a', output, handler: () => answer }));
 
 test('a tool answers with nothing, a text, blocks or an object', async () => {

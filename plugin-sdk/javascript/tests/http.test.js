@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { client, Headers } from '../sdk/http.js';
 import { failure } from '../sdk/failure.js';
 
-/** The host's interfaces of `wasi:http`, with these answers, and what was sent. */
+/** Returns the host's interfaces of `wasi:http`, with these responses, and the requests that were sent. */
 function host(...answers) {
   const sent = [];
   const alive = new Set();
@@ -55,7 +55,7 @@ function host(...answers) {
     const blockingRead = () => {
       const piece = left.shift();
       if (piece instanceof Uint8Array) return piece;
-      // As the engine throws a case of a variant.
+      // The form in which the engine throws a case of a variant.
       throw Object.assign(new Error('[object Object]'), { payload: piece ?? { tag: 'closed' } });
     };
     return resource({

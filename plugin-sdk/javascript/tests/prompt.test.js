@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { image, prompt, resource, t, text, tool } from '../sdk/index.js';
 import { getPrompt } from '../sdk/testing.js';
 
-/** What a client gets when a handler answers with `answer`. */
+/** Returns the client's result if a handler returns `answer`. */
 const answered = (answer) => getPrompt(prompt({ name: 'a', handler: () => answer }));
 
-/** A prompt that answers with its arguments. */
+/** A prompt that returns its arguments. */
 const told = (args) => prompt({ name: 'a', arguments: args, handler: (values) => JSON.stringify(values) });
 
 test('the definition is the contract’s', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { contents, resource, text } from '../sdk/index.js';
 import { readResource } from '../sdk/testing.js';
 
-/** What a client reads when a handler answers with `answer`. */
+/** Returns the content that a client reads if a handler returns `answer`. */
 const answered = (answer) => readResource(resource({ uri: 'a:b', name: 'b', handler: () => answer }), 'a:b');
 
 test('the definition is the contract’s', () => {

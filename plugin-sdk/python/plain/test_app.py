@@ -1,4 +1,4 @@
-"""The functions, with the bindings that `componentize-py bindings` writes."""
+"""Tests of the functions, with the bindings that `componentize-py bindings` writes."""
 
 import unittest
 

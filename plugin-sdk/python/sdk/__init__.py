@@ -13,12 +13,12 @@
         return f"Hello, {name}."
 
 The tools are the functions of `app.py`, and of the modules that it imports,
-that have `@tool` above them. Each stays the function that you wrote: a test
-just calls it.
+that have the decorator `@tool`. The decorator does not change the function: a
+test can call it directly.
 
-`@prompt` makes a prompt of a function, `@resource("notes://{id}")` a resource
-that clients read, and `@completion(review, "language")` suggests values of an
-argument. `ask` asks the user, the client's model or the client.
+`@prompt` turns a function into a prompt, `@resource("notes://{id}")` into a
+resource that clients read, and `@completion(review, "language")` suggests
+values of an argument. `ask` asks the user, the client's model or the client.
 """
 
 from . import keyvalue, log

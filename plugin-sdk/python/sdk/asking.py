@@ -39,18 +39,18 @@ class Cancelled:
 
 
 class Question(ABC, Generic[T]):
-    """What `ask` asks; one of the classes below."""
+    """A question for `ask`; one of the classes below."""
 
     kind: ClassVar[Kind]
     required: bool
 
     @abstractmethod
     def params(self) -> dict[str, Any]:
-        """The parameters, as in MCP."""
+        """Returns the parameters, as in MCP."""
 
     @abstractmethod
     def answer(self, result: Mapping[str, Any]) -> T:
-        """The answer that the client's result is. Raises `Mismatch` if it is none."""
+        """Returns the answer for the client's result. Raises `Mismatch` if the result is invalid."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,23 @@ class Form(Question[Union[Accepted[F], Declined, Cancelled]]):
     """A form for the user to fill in.
 
     `fields` is a dataclass or a `TypedDict` of texts, numbers, booleans,
-    `Literal`s or `Enum`s of texts, and lists of such. Or it is the JSON Schema
+    `Literal`s or `Enum`s of texts, and lists of those. Or it is the JSON Schema
     of the form, as in MCP. Do not ask for secrets: the client shows what the
     user types.
     """
 
     kind = "form"
 
-    #: What it is for.
+    #: The purpose.
     message: str
     fields: type[F] | Mapping[str, Any]
-    #: If not, and the client has no forms, `ask` raises `Unsupported` instead of ending the call.
+    #: If false, and the client does not support forms, `ask` raises `Unsupported` instead of ending the
+    #call.
     required: bool = field(default=True, kw_only=True)
     _read: Fields = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Now, because it says what is wrong with the fields.
+        # Read the fields now, to report errors in them early.
         object.__setattr__(self, "_read", Fields(self.fields))
 
     def params(self) -> dict[str, Any]:
@@ -89,16 +90,16 @@ class Form(Question[Union[Accepted[F], Declined, Cancelled]]):
 class Visit(Question[Union[Accepted[None], Declined, Cancelled]]):
     """A page for the user to visit, such as one to sign in or to pay. Its URL begins with `https://`.
 
-    The answer says whether the user agreed to open it, and not what happened
-    there: ask the service behind it.
+    The answer states whether the user agreed to open it, not what happened on
+    the page. Query the service behind it for that.
     """
 
     kind = "url"
 
-    #: What it is for.
+    #: The purpose.
     message: str
     url: str
-    #: If not, and the client opens no pages, `ask` raises `Unsupported` instead of ending the call.
+    #: If false, and the client does not open pages, `ask` raises `Unsupported` instead of ending the call.
     required: bool = field(default=True, kw_only=True)
 
     def params(self) -> dict[str, Any]:
@@ -110,13 +111,13 @@ class Visit(Question[Union[Accepted[None], Declined, Cancelled]]):
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the client's model wrote."""
+    """The text that the client's model wrote."""
 
     #: Its text. Several blocks are joined by line feeds.
     text: str
     #: The model that wrote it.
     model: str | None
-    #: Why it stopped, such as `endTurn` or `maxTokens`.
+    #: The reason why it stopped, such as `endTurn` or `maxTokens`.
     stop_reason: str | None
     #: The whole result, as in MCP.
     result: Mapping[str, Any]
@@ -136,15 +137,16 @@ class Sampling(Question[Sampled]):
     kind = "sampling"
 
     messages: str | Content | Message | Mapping[str, Any] | Sequence[str | Content | Message | Mapping[str, Any]]
-    #: The most tokens to write.
+    #: The maximum number of tokens to write.
     max_tokens: int = field(kw_only=True)
-    #: What the model is told beforehand.
+    #: The system prompt.
     system_prompt: str | None = field(default=None, kw_only=True)
     temperature: float | None = field(default=None, kw_only=True)
     stop_sequences: Sequence[str] = field(default=(), kw_only=True)
     #: Other parameters of `sampling/createMessage`, as in MCP: `{"modelPreferences": {…}}`.
     other: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-    #: If not, and the client offers no model, `ask` raises `Unsupported` instead of ending the call.
+    #: If false, and the client does not offer a model, `ask` raises `Unsupported` instead of ending the
+    #call.
     required: bool = field(default=True, kw_only=True)
 
     def params(self) -> dict[str, Any]:
@@ -178,11 +180,11 @@ class Root:
 
 @dataclass(frozen=True)
 class Roots(Question[list[Root]]):
-    """The folders that the user works in. They are advice: what a plugin can open is up to the operator."""
+    """The folders that the user works in. The operator decides which folders a plugin can open."""
 
     kind = "roots"
 
-    #: If not, and the client does not tell them, `ask` raises `Unsupported` instead of ending the call.
+    #: If false, and the client does not list them, `ask` raises `Unsupported` instead of ending the call.
     required: bool = field(default=True, kw_only=True)
 
     def params(self) -> dict[str, Any]:
@@ -198,21 +200,21 @@ class Roots(Question[list[Root]]):
 def ask(key: str, question: Question[T]) -> T:
     """Asks the caller a question. `key` identifies it within the call: 1 to 64 of `A-Z a-z 0-9 _ - .`.
 
-    A plugin does not wait while a person thinks: the call ends here, and begins
-    again when the answer is there. Then `ask` returns at once. So the code
-    before it runs again. The host makes sure that HTTP requests other than
-    `GET` and `HEAD` and operations on a bucket before it happen once; a tool
-    that changes files asks first.
+    A plugin does not wait for the user: the call ends at this point, and starts
+    again when the host has the answer. Then `ask` returns immediately. So the
+    code before it runs again. The host ensures that HTTP requests other than
+    `GET` and `HEAD`, and operations on a bucket, happen only once. Ask before
+    you change files.
 
     Raises `Unsupported` if the question has `required=False` and the client
-    cannot answer it. A client that cannot answer any other question is told so
-    by the host, and the call ends.
+    cannot answer it. If the client cannot answer another question, the host
+    reports that to the client, and the call ends.
     """
     return ask_all({key: question})[key]  # type: ignore[no-any-return]
 
 
 def ask_all(questions: Mapping[str, Question[Any]]) -> dict[str, Any]:
-    """Asks several questions at once. Takes them, and returns the answers, by their keys."""
+    """Asks several questions at once. Takes the questions, and returns the answers, by key."""
     for key, question in questions.items():
         if not isinstance(question, Question):
             is_no_question = f"not a `{type(question).__name__}`"
@@ -225,7 +227,7 @@ def ask_all(questions: Mapping[str, Question[Any]]) -> dict[str, Any]:
 
 
 def resource_updated(uri: str) -> None:
-    """Tells clients that subscribed to a resource of this plugin that its content changed."""
+    """Notifies clients that subscribed to a resource of this plugin that its content changed."""
     host.current().resource_updated(uri)
 
 
@@ -239,7 +241,7 @@ def _answer(key: str, question: Question[T], result: Any) -> T:
 
 
 def _decided(result: Mapping[str, Any]) -> Declined | Cancelled | None:
-    """What the user did, unless that was to accept."""
+    """Returns the user's reaction; `None` if the user accepted."""
     match result.get("action"):
         case "accept":
             return None
@@ -252,7 +254,7 @@ def _decided(result: Mapping[str, Any]) -> Declined | Cancelled | None:
 
 
 def _message(message: Any) -> dict[str, Any]:
-    """A message as in MCP. What nobody is named for is said by the user."""
+    """Returns a message as in MCP. Its author is the user, unless it names another."""
     if isinstance(message, Mapping):
         return dict(message)
     if not isinstance(message, Message):
@@ -261,7 +263,7 @@ def _message(message: Any) -> dict[str, Any]:
 
 
 def _block(block: Content | str) -> dict[str, Any]:
-    """A block as in MCP."""
+    """Returns a block as in MCP."""
     match block:
         case str():
             return {"type": "text", "text": block}

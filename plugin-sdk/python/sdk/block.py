@@ -1,8 +1,7 @@
-"""The kinds of content block, and what each looks like in the contract.
+"""The kinds of content blocks, and the form of each in the contract.
 
-A new kind is a subclass of `Content`. It needs a place in `Block` and a `case`
-in `fields`: a type checker and `tests/test_block.py` both complain until it has
-them.
+A new kind is a subclass of `Content`. Add it to `Block`, and a `case` for it to
+`fields`: a type checker and `tests/test_block.py` both fail without them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Block = Union[Text, Image, Audio, ResourceLink, Resource]
 
 @dataclass(frozen=True)
 class Fields:
-    """The contract's record `content`, but for what every kind may have."""
+    """The contract's record `content`, without the fields that every kind may have."""
 
     kind: str
     text: str | None = None
@@ -31,14 +30,14 @@ class Fields:
 
 
 def known(block: Content) -> Block:
-    """The block, if it is of a kind that there is. Raises `TypeError` if it is not."""
+    """Returns the block, if its kind is known. Raises `TypeError` if it is not."""
     if isinstance(block, get_args(Block)):
         return cast(Block, block)
     raise TypeError(f"a block of content is a `Text`, `Image` or the like, not a `{type(block).__name__}`")
 
 
 def fields(block: Block) -> Fields:
-    """What a block has because of its kind."""
+    """Returns the fields that a block has because of its kind."""
     match block:
         case Text():
             return Fields("text", text=block.text)
@@ -63,5 +62,5 @@ def fields(block: Block) -> Fields:
 
 
 def _assert_never(block: NoReturn) -> NoReturn:
-    """What `typing.assert_never` is from Python 3.11 on."""
+    """Like `typing.assert_never`, which Python has since 3.11."""
     raise AssertionError(f"`fields` has no case for a `{type(block).__name__}`")

@@ -10,22 +10,22 @@ from typing import Any
 from .definition import check_plain, place
 from .errors import DefinitionError
 
-#: The parameters that the function has, for the messages.
+#: The parameters of the function, for messages.
 _SHAPE = "it takes what the user has typed, and the other arguments if it needs them: `(value)` or `(value, arguments)`"
 
-#: What a completion may return, for the messages.
+#: The types that a completion may return, for messages.
 _MAY = "return a list of `str`, or `Completions`"
 
 
 @dataclass(frozen=True)
 class Completions:
-    """Values that an argument could have, where there is more to say about them."""
+    """Values that an argument could have, with further properties."""
 
-    #: Best first. Clients get the first hundred.
+    #: The values, best first. Clients get the first hundred.
     values: Sequence[str]
-    #: How many there are in all, if that is known.
+    #: The total number of values, if it is known.
     total: int | None = None
-    #: Whether there are more than `values`.
+    #: True if there are more values than those in `values`.
     has_more: bool = False
 
 
@@ -40,7 +40,7 @@ class Completion:
 
     @property
     def where(self) -> str:
-        """Where it stands, for messages."""
+        """Returns its location, for messages."""
         return place(self.function, getattr(self.function, "__name__", self.argument))
 
     def check(self) -> None:
@@ -49,7 +49,7 @@ class Completion:
         try:
             parameters = inspect.signature(self.function).parameters.values()
         except (TypeError, ValueError):
-            # A function of Python's own, which does not say.
+            # A built-in function, which has no signature.
             return
         positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
         needed = [one for one in parameters if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
@@ -58,7 +58,7 @@ class Completion:
             raise DefinitionError(f"{self.where}: {_SHAPE}")
 
     def complete(self, value: str, arguments: Mapping[str, str]) -> Any:
-        """What the function returns."""
+        """Calls the function, and returns its result."""
         try:
             inspect.signature(self.function).bind(value, {})
         except (TypeError, ValueError):
@@ -67,7 +67,7 @@ class Completion:
 
 
 def completions(value: Any) -> Completions:
-    """What a returned value becomes. Raises `TypeError` or `ValueError` if it cannot be sent."""
+    """Converts a returned value. Raises `TypeError` or `ValueError` if it cannot be sent."""
     if isinstance(value, Completions):
         found = Completions(list(value.values), value.total, value.has_more)
     elif isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
@@ -83,6 +83,6 @@ def completions(value: Any) -> Completions:
 
 
 def beginning_with(value: str, values: Iterable[str]) -> list[str]:
-    """Those of `values` that begin with what the user has typed, in any case."""
+    """Returns those of `values` that begin with the text that the user has typed, ignoring case."""
     typed = value.casefold()
     return [one for one in values if one.casefold().startswith(typed)]

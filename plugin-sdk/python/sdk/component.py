@@ -1,7 +1,7 @@
-"""What `componentize-py` makes the component of; nothing for tests, which have no `wit_world`.
+"""The module from which `componentize-py` builds the component. Tests cannot import it: they have no `wit_world`.
 
-It runs once, while the plugin is built, and what is in memory at the end is the
-component: what the plugin offers is known by then, and every module is loaded.
+It runs once, while the plugin is built, and the component is a snapshot of the
+memory at the end: then the plugin's offers are known, and every module is loaded.
 """
 
 # mypy: disable-error-code="import-not-found"
@@ -22,8 +22,7 @@ from .contract import types
 from .errors import Failed, InvalidArguments, describe
 
 host.use(wire.Building())
-# Before the plugin's own modules, so that what they set up does not take its
-# place.
+# Before the plugin's own modules, so that it does not replace their set-up.
 logging.basicConfig(handlers=[wire.LogHandler()], level=logging.INFO, format="%(message)s")
 
 import app  # noqa: E402, F401  The plugin.
@@ -41,7 +40,7 @@ _RESOURCES = [wire.resource(resource) for resource in _OFFERED.resources if not 
 _TEMPLATES = [wire.template(resource) for resource in _OFFERED.resources if resource.is_template]
 host.use(wire.WitHost())
 with contextlib.suppress(ImportError):
-    # Not in the world `plugin`, which an older project builds for.
+    # Not in the world `plugin`, which older projects target.
     from . import kept
 
     keyvalue.use(kept.open_bucket)
@@ -49,8 +48,8 @@ with contextlib.suppress(ImportError):
 
 @contextlib.contextmanager
 def _failing() -> Iterator[None]:
-    """Turns what is raised into a failure of the contract."""
-    # Whatever else leaves an export is a trap, without a message.
+    """Converts an exception to a failure of the contract."""
+    # Any other exception that leaves an export is a trap, without a message.
     try:
         yield
         return
@@ -63,7 +62,7 @@ def _failing() -> Iterator[None]:
     raise Err(failure)
 
 
-# The contract: of these, the component exports those that are in the world it is built for.
+# The contract: the component exports those of these classes that are in its world.
 
 
 class Tools:

@@ -1,11 +1,11 @@
-"""What is said of an argument or a field beyond its type: in its schema, which the host checks."""
+"""Constraints of an argument or a field beyond its type, for its schema, which the host checks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-#: How JSON Schema calls the bounds of a length, by the type that has one.
+#: The keywords of JSON Schema for the bounds of a length, by the type that has one.
 _LENGTHS = {
     "string": ("minLength", "maxLength"),
     "array": ("minItems", "maxItems"),
@@ -14,19 +14,19 @@ _LENGTHS = {
 
 
 class Constraint:
-    """Stands in an `Annotated`, beside the description."""
+    """A constraint in an `Annotated`, in addition to the description."""
 
     def keywords(self, types: set[str]) -> dict[str, Any]:
-        """What it adds to the schema of a value that has one of these JSON types.
+        """Returns the keywords for the schema of a value that has one of these JSON types.
 
-        Empty if it says nothing about any of them.
+        Empty if the constraint applies to none of them.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Range(Constraint):
-    """The least and the greatest number: `Annotated[int, "How many.", Range(1, 100)]`."""
+    """The minimum and the maximum of a number: `Annotated[int, "How many.", Range(1, 100)]`."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -39,7 +39,7 @@ class Range(Constraint):
 
 @dataclass(frozen=True)
 class Length(Constraint):
-    """The least and the greatest length of a text, a list or a dict."""
+    """The minimum and the maximum length of a text, a list or a dict."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -54,9 +54,9 @@ class Length(Constraint):
 
 @dataclass(frozen=True)
 class Pattern(Constraint):
-    """A regular expression, as in ECMAScript, that a text has a match of.
+    """A regular expression, as in ECMAScript, that must match a part of a text.
 
-    `^` and `$` make it the whole text: `Pattern("^[a-z]+$")`.
+    With `^` and `$`, it must match the whole text: `Pattern("^[a-z]+$")`.
     """
 
     expression: str
@@ -67,7 +67,7 @@ class Pattern(Constraint):
 
 @dataclass(frozen=True)
 class Title(Constraint):
-    """A name for people: of a prompt's argument, or of a field of a form."""
+    """A display name: of a prompt's argument, or of a field of a form."""
 
     title: str
 
@@ -77,7 +77,7 @@ class Title(Constraint):
 
 @dataclass(frozen=True)
 class Format(Constraint):
-    """What a text in a form is: `date`, `date-time`, `email` or `uri`."""
+    """The format of a text in a form: `date`, `date-time`, `email` or `uri`."""
 
     format: str
 
@@ -85,7 +85,8 @@ class Format(Constraint):
         return {"format": self.format} if "string" in types else {}
 
 
-#: An integer as a string of digits, for identifiers and whatever may exceed 2**53: many clients round such numbers.
+#: An integer as a string of digits, for identifiers and numbers that may exceed 2**53: many clients round such
+#numbers.
 #: Return `str(n)`, and read an argument with `int(text)`.
 IntString = Annotated[str, Pattern("^-?[0-9]+$")]
 

@@ -1,4 +1,4 @@
-"""What a tool returns: blocks of content, or an `Output` that has everything."""
+"""The results of tools: blocks of content, or an `Output` with all parts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True)
 class Content:
-    """One block of a tool's answer; one of the classes below."""
+    """One block of a tool's result; one of the classes below."""
 
     #: Its audience, such as `"user"`; empty means everyone.
     audience: Role | Sequence[Role] = field(default=(), kw_only=True)
-    #: How important it is, from 0.0 (optional) to 1.0 (required).
+    #: Its importance, from 0.0 (optional) to 1.0 (required).
     priority: float | None = field(default=None, kw_only=True)
-    #: When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
+    #: The time when the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
     last_modified: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -26,7 +26,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Text(Content):
-    """Text, where a plain `str` does not say who it is for."""
+    """Text with annotations, which a plain `str` cannot have."""
 
     text: str
 
@@ -66,7 +66,7 @@ class ResourceLink(Content):
     #: A description of the resource.
     description: str | None = field(default=None, kw_only=True)
     mime_type: str | None = field(default=None, kw_only=True)
-    #: How many bytes it has.
+    #: Its size in bytes.
     size: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class ResourceLink(Content):
 
 @dataclass(frozen=True)
 class Resource(Content):
-    """A resource that comes with the answer, as text or as bytes."""
+    """A resource whose content is part of the result, as text or as bytes."""
 
     uri: str
     contents: str | bytes
@@ -90,30 +90,31 @@ class Resource(Content):
 
 @dataclass
 class Output:
-    """An answer, for a tool that needs more than its return type can say."""
+    """A result, for a tool whose return type is not sufficient."""
 
     #: The blocks, in the order in which they should be read.
     content: list[Content | str] = field(default_factory=list)
-    #: Structured content: whatever can be written as JSON. `None` is none.
+    #: Structured content: any value that can be written as JSON. `None` means that there is
+    #none.
     structured: Any = None
-    #: Members of the result's `_meta`; a key begins with a domain of yours,
-    #: such as `example.com/`.
+    #: Members of the result's `_meta`; a key begins with your own domain, such as
+    #: `example.com/`.
     meta: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The text of all blocks that have some, a line between one and the next."""
+        """Returns the text of all blocks that have some, separated by line feeds."""
         texts = (text_of(block) for block in self.content)
         return "\n".join(text for text in texts if text is not None)
 
 
 def audience_of(block: Content) -> tuple[Role, ...]:
-    """Who a block is meant for, each once."""
+    """Returns the audience of a block, without duplicates."""
     return named(block.audience)
 
 
 def named(audience: Role | Sequence[Role]) -> tuple[Role, ...]:
-    """Who is named, each once. Raises `ValueError` if it is somebody else."""
-    # One name is a name, not the letters of it.
+    """Returns the named roles, without duplicates. Raises `ValueError` for an unknown name."""
+    # A string is one name, not a list of letters.
     each: Sequence[Role] = [audience] if isinstance(audience, str) else audience
     if not set(each) <= set(get_args(Role)):
         raise ValueError(f'audience is {audience!r}; it is made of "user" and "assistant"')
@@ -121,13 +122,13 @@ def named(audience: Role | Sequence[Role]) -> tuple[Role, ...]:
 
 
 def check_size(size: Any) -> None:
-    """Raises `ValueError` if it is neither a number of bytes nor `None`."""
+    """Raises `ValueError` if the size is neither a number of bytes nor `None`."""
     if size is not None and not (isinstance(size, int) and 0 <= size < 1 << 64):
         raise ValueError(f"size is {size!r}, which is no number of bytes")
 
 
 def text_of(block: Content | str) -> str | None:
-    """The text of a block, if it has some."""
+    """Returns the text of a block, if it has some."""
     if isinstance(block, str):
         return block
     if isinstance(block, Text):
@@ -138,6 +139,6 @@ def text_of(block: Content | str) -> str | None:
 
 
 def need_bytes(owner: Any, data: Any) -> None:
-    """Raises `TypeError` if these are no bytes."""
+    """Raises `TypeError` if the value is not bytes."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{type(owner).__name__} takes bytes, not {type(data).__name__}")

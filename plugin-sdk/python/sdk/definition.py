@@ -1,4 +1,4 @@
-"""The definitions of what a plugin offers, derived from functions: what all have, and those of tools."""
+"""The definitions of a plugin's offers, derived from functions: their common parts, and those of tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .errors import DefinitionError
 from .hints import Reader, name_of, plain, resolve
 from .shapes import Record, Schema, root
 
-#: What tools, prompts and the arguments of prompts can be called.
+#: The valid names of tools, prompts and the arguments of prompts.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -29,15 +29,15 @@ class Icon:
     #: An `https:` or `data:` URI.
     src: str
     mime_type: str | None = None
-    #: The sizes that it is for, such as `48x48`, or `any`.
+    #: The sizes at which it can be shown, such as `48x48`, or `any`.
     sizes: Sequence[str] = ()
-    #: The background for which it is made; `None` means both.
+    #: The background for which it is designed; `None` means both.
     theme: Literal["light", "dark"] | None = None
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """What the tool does, as hints for the client; `None` gives no hint."""
+    """The effects of the tool, as hints for the client; `None` gives no hint."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -47,13 +47,13 @@ class Annotations:
 
 @dataclass
 class Offer:
-    """What a plugin offers.
+    """An offer of a plugin.
 
-    Hints are read when they are asked for, so they may name classes that stand
+    Type hints are read on request, so they may name classes that are defined
     below the function.
     """
 
-    #: What it is, and what its description is for, in messages.
+    #: The kind of offer, and the purpose of its description, for messages.
     WHAT: ClassVar[str]
     WHY: ClassVar[str]
 
@@ -66,17 +66,17 @@ class Offer:
 
     @property
     def where(self) -> str:
-        """Where it stands, for messages."""
+        """Returns its location, for messages."""
         return place(self.function, self.name)
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """Returns its description."""
         return self.said or self._docstring[0] or ""
 
     @cached_property
     def parameters(self) -> Record:
-        """The arguments."""
+        """Returns the arguments."""
         record = Record(self.name, dict)
         described = self._docstring[1]
         hints = resolve(self.function, self.where)
@@ -95,7 +95,7 @@ class Offer:
         return record
 
     def returned(self, may: str) -> Any:
-        """The hint of what it returns."""
+        """Returns the type hint of its result."""
         hints = resolve(self.function, self.where)
         if "return" not in hints:
             raise DefinitionError(f"{self.where}: say what it returns, such as `-> str`; {may}")
@@ -123,12 +123,12 @@ class Tool(Offer):
 
     @cached_property
     def input_schema(self) -> Schema:
-        """The JSON Schema of the arguments."""
+        """Returns the JSON Schema of the arguments."""
         return root(self.parameters)
 
     @cached_property
     def output_schema(self) -> Schema | None:
-        """The JSON Schema of the structured content, if it always returns some."""
+        """Returns the JSON Schema of the structured content, if the tool always returns some."""
         return result.output_schema(self.returned(result.MAY), f"{self.where}, result")
 
     def check(self) -> None:
@@ -138,7 +138,7 @@ class Tool(Offer):
 
 
 def place(function: Callable[..., Any], name: str) -> str:
-    """Where a function stands, for messages."""
+    """Returns the location of a function, for messages."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return f"`{name}`"
@@ -146,19 +146,19 @@ def place(function: Callable[..., Any], name: str) -> str:
 
 
 def check_name(name: str, where: str) -> None:
-    """Raises a `DefinitionError` if nothing can be called so."""
+    """Raises a `DefinitionError` if the name is invalid."""
     if not NAME.fullmatch(name):
         raise DefinitionError(f"{where}: a name has 1 to 128 of `A-Z a-z 0-9 _ - .`")
 
 
 def check_plain(function: Callable[..., Any], where: str, what: str) -> None:
-    """Raises a `DefinitionError` if the answer is not there when the function returns."""
+    """Raises a `DefinitionError` if the function is asynchronous or a generator."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise DefinitionError(f"{where}: {what} is a plain function, not `async`, and without `yield`")
 
 
 def check_returned(hint: Any, allowed: Callable[[Any], bool], where: str, may: str) -> None:
-    """Raises a `DefinitionError` if a value that fits `hint` is neither what is allowed nor a list of that."""
+    """Raises a `DefinitionError` if `hint` is neither an allowed type nor a list of one."""
     hint = plain(hint)
     origin = typing.get_origin(hint)
     if origin in (Union, types.UnionType, list, tuple, abc.Sequence):

@@ -1,4 +1,4 @@
-"""Parses a docstring: the description of the whole and of each parameter."""
+"""Parses a docstring: the description of the function and of each parameter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECTION = re.compile(r"(Args|Arguments|Parameters|Attributes|Fields):\s*$")
 #: `name: text` or `name (type): text`, indented, in such a section.
 _ENTRY = re.compile(r"(?P<indent>\s+)(?P<name>\w+)(\s*\([^)]*\))?:\s+(?P<text>.*)$")
 
-#: What type a parameter has is in its hint.
+#: The type of a parameter, which its hint already has.
 _TYPE = re.compile(r":type\s+\w+:")
 
 #: `:param name: text` or `:param type name: text`.
@@ -19,7 +19,7 @@ _FIELD = re.compile(r":param\s+(?:\S+\s+)?(?P<name>\w+):\s*(?P<text>.*)$")
 
 
 def parse(text: str | None) -> tuple[str | None, dict[str, str]]:
-    """The description, and the description of each parameter that has one."""
+    """Returns the description of the function, and that of each parameter that has one."""
     if not text:
         return None, {}
     rest: list[str] = []
@@ -46,6 +46,6 @@ def parse(text: str | None) -> tuple[str | None, dict[str, str]]:
             entry, indent = None, None
             rest.append(line)
     whole = "\n".join(rest).strip()
-    # A section leaves the empty lines around it.
+    # The empty lines around a section remain.
     whole = re.sub(r"\n{3,}", "\n\n", whole)
     return whole or None, {name: " ".join(lines).strip() for name, lines in described.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def encode(value: Any) -> str:
-    """The JSON of a value. Raises `TypeError` or `ValueError` where there is none."""
+    """Returns a value as JSON. Raises `TypeError` or `ValueError` if that is not possible."""
     try:
         return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
     except RecursionError:
@@ -18,16 +18,16 @@ def encode(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What stands for a value that JSON does not know."""
+    """Returns the substitute for a value that JSON does not support."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        # Not `asdict`, which copies all that is inside.
+        # Not `asdict`, which copies all nested values.
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Set):
-        # In an order that does not change from run to run, where there is one.
+        # Sorted if possible, so that the order does not differ between runs.
         try:
             return sorted(value)
         except TypeError:

@@ -1,4 +1,4 @@
-"""Why a call did not succeed, and what is wrong with a definition."""
+"""Failures of calls, and errors in definitions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import traceback
 
 
 class Failed(Exception):
-    """The tool could not do its work.
+    """A failure of the tool.
 
-    The model reads the message and may try again, so say what was wrong and
-    what would be right. Any other exception that leaves a tool is a failure as
-    well; its message is then preceded by its type, as in `KeyError: 'unit'`.
+    The model reads the message and may try again, so state the problem and how
+    to solve it. Any other exception that leaves a tool is also a failure. Its
+    message is then preceded by its type, as in `KeyError: 'unit'`.
     """
 
 
@@ -20,19 +20,22 @@ class InvalidArguments(Exception):
 
 
 class AskError(Failed):
-    """A question has no answer: the message says what is wrong with it, or with what was done before it."""
+    """A question has no answer: the message states the error in it, or in an earlier operation."""
 
 
 class Unsupported(AskError):
-    """The client cannot answer this kind of question. Raised for a question with `required=False` only."""
+    """The client cannot answer this kind of question. Raised only for a question with `required=False`."""
 
 
 class DefinitionError(TypeError):
-    """A function cannot be a tool, a prompt or the like as it stands. Raised while the plugin is built."""
+    """A function has an error, so it cannot be a tool, a prompt, a resource or a completion.
+
+    Raised while the plugin is built.
+    """
 
 
 def describe(error: BaseException) -> str:
-    """What the model reads of an exception: its type, its message, its cause."""
+    """Returns the text of an exception for the model: its type, its message, its cause."""
     said = _line(error)
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
@@ -45,8 +48,8 @@ def describe(error: BaseException) -> str:
 def _line(error: BaseException) -> str:
     if isinstance(error, (Failed, InvalidArguments)):
         return str(error)
-    # The last line of a traceback; a module's name before that of the type
-    # means nothing to a model.
+    # The last line of a traceback, without the module's name before that of
+    # the type, which is of no use to a model.
     said = "".join(traceback.format_exception_only(type(error), error)).strip()
     module = f"{type(error).__module__}."
     said = said[len(module) :] if said.startswith(module) else said

@@ -1,4 +1,4 @@
-"""The fields of a form: what clients can show, and what an answer is read as."""
+"""The fields of a form: the types that clients can show, and how an answer is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import DefinitionError
 from .hints import Reader, name_of
 from .shapes import ABSENT, Definitions, Mismatch, Record, Schema
 
-#: What a field can have, by its type (MCP, "Elicitation").
+#: The keywords that a field can have, by its type (MCP, "Elicitation").
 _KEYWORDS = {
     "string": {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
     "integer": {"minimum", "maximum"},
@@ -22,7 +22,7 @@ _FORMATS = ("date", "date-time", "email", "uri")
 
 
 class Fields:
-    """The fields of a form: a dataclass, a `TypedDict`, or a JSON Schema. Raises `DefinitionError`."""
+    """Reads the fields of a form: a dataclass, a `TypedDict`, or a JSON Schema. Raises `DefinitionError`."""
 
     def __init__(self, hint: Any) -> None:
         self._record: Record | None = None
@@ -46,12 +46,12 @@ class Fields:
             self.schema["required"] = required
 
     def read(self, content: Any) -> Any:
-        """The values that the user gave. Raises `Mismatch`."""
+        """Returns the values that the user entered. Raises `Mismatch`."""
         if self._record is None:
             return content
         if not isinstance(content, Mapping):
             raise Mismatch("content", "expected an object")
-        # A client may send more than it was asked for; what was left blank is `None` where it can be.
+        # Ignores members that were not requested. A blank field is `None` if its type allows that.
         known = {member.name for member in self._record.fields}
         given = {name: value for name, value in content.items() if name in known}
         return self._record.read(dict.fromkeys(self._nullable) | given, "")
@@ -63,7 +63,7 @@ def _is_nullable(schema: Schema) -> bool:
 
 
 def _field(schema: Schema, where: str) -> Schema:
-    """The schema of a field as clients know it. There is no `null` in a form: a field is filled in or left blank."""
+    """Returns the schema of a field for clients. There is no `null` in a form: a field is filled in or left blank."""
     schema = dict(schema)
     others = [part for part in schema.get("anyOf", []) if part != {"type": "null"}]
     if len(others) == 1:
@@ -75,7 +75,7 @@ def _field(schema: Schema, where: str) -> Schema:
         schema["enum"] = [value for value in schema["enum"] if value is not None]
     if schema.get("default", ABSENT) is None:
         del schema["default"]
-    # Whoever chooses from a list cannot choose twice.
+    # A user cannot choose the same value of a list twice.
     schema.pop("uniqueItems", None)
     _check(schema, where)
     return schema

@@ -1,4 +1,4 @@
-"""Reads type hints: what each means in JSON, or why it means nothing there."""
+"""Reads type hints: the meaning of each in JSON, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SCALARS: dict[Any, Scalar] = {
     type(None): Scalar(type(None), "null"),
 }
 
-#: What an array becomes, by the hint that asks for it.
+#: The type that an array is converted to, by hint.
 _ARRAYS: dict[Any, tuple[abc.Callable[..., Any], bool]] = {
     list: (list, False),
     abc.Sequence: (list, False),
@@ -52,7 +52,7 @@ _ARRAYS: dict[Any, tuple[abc.Callable[..., Any], bool]] = {
 
 _OBJECTS = (dict, abc.Mapping, abc.MutableMapping)
 
-#: What to write instead, for hints that are likely and have no place in JSON.
+#: The alternatives to hints that are common but have no equivalent in JSON.
 _INSTEAD = {
     "bytes": "take a `str` of base64, and return an `Image`, `Audio` or `Resource`",
     "bytearray": "take a `str` of base64, and return an `Image`, `Audio` or `Resource`",
@@ -68,18 +68,18 @@ _INSTEAD = {
     "tuple": "say what is in it: `tuple[str, int]` or `list[str]`",
 }
 
-#: `Required`, `NotRequired` and `ReadOnly` say something about the member, not
-#: about its value. None of them is in every Python from 3.10 on.
+#: `Required`, `NotRequired` and `ReadOnly` are properties of the member, not of
+#: its value. None of them is in every Python since 3.10.
 _REQUIRED = getattr(typing, "Required", None)
 _NOT_REQUIRED = getattr(typing, "NotRequired", None)
 _QUALIFIERS = {_REQUIRED, _NOT_REQUIRED, getattr(typing, "ReadOnly", None)} - {None}
 
 
 class Reader:
-    """Reads hints. What is returned differs from what is taken in one point.
+    """Reads hints. Those of results differ from those of arguments in one point.
 
-    A default makes a member of an argument optional; in a result it is there in
-    any case, and the schema promises it.
+    A default makes a member of an argument optional. In a result, the member is
+    always present, and the schema requires it.
     """
 
     def __init__(self, *, returned: bool = False) -> None:
@@ -88,14 +88,14 @@ class Reader:
         self._open: set[Any] = set()
 
     def shape(self, hint: Any, where: str) -> Shape:
-        """What `hint` means. `where` it stands begins the message of a `DefinitionError`."""
+        """Returns the shape of `hint`. The message of a `DefinitionError` begins with `where`."""
         if hint is None:
             hint = type(None)
         if hint is Any:
             return Anything()
         if isinstance(hint, typing.NewType):
             return self.shape(hint.__supertype__, where)
-        # `type Name = …`, of Python 3.12.
+        # `type Name = …`, since Python 3.12.
         if type(hint).__name__ == "TypeAliasType":
             return self._alias(hint, where)
         origin = typing.get_origin(hint)
@@ -114,7 +114,7 @@ class Reader:
         return shape
 
     def _special(self, hint: Any, origin: Any, args: tuple[Any, ...], where: str) -> Shape:
-        """A hint with something in brackets, or a union."""
+        """Reads a hint with arguments in brackets, or a union."""
         if origin is typing.Annotated:
             return self._annotated(hint, where)
         if origin in _QUALIFIERS:
@@ -123,7 +123,7 @@ class Reader:
             return OneOf(tuple(self.shape(arg, where) for arg in args))
         if origin is Literal:
             return _literal(args, where)
-        # `typing.List` and the like, with nothing in brackets.
+        # `typing.List` and similar hints, without brackets.
         if not args and isinstance(origin, type) and hint != tuple[()]:
             return self.shape(origin, where)
         if origin in _ARRAYS:
@@ -180,7 +180,7 @@ class Reader:
         record = self._records.get(hint)
         if record is None:
             text = hint.__dict__.get("__doc__")
-            # What `dataclass` writes where the author wrote nothing.
+            # The docstring that `dataclass` generates if there is none.
             text = None if text and text.startswith(f"{hint.__name__}(") else text
             description, described = docstring.parse(text)
             record = self._records[hint] = Record(hint.__name__, build, description)
@@ -192,7 +192,7 @@ class Reader:
         return record
 
     def _fields(self, hint: Any, described: dict[str, str], where: str) -> abc.Iterator[Member]:
-        """The members of a dataclass."""
+        """Returns the members of a dataclass."""
         hints = resolve(hint, where)
         for name, of in hints.items():
             if isinstance(of, dataclasses.InitVar):
@@ -210,24 +210,24 @@ class Reader:
                 yield self.member(field.name, hints[field.name], default, absent, described.get(field.name), place)
 
     def _keys(self, hint: Any, described: dict[str, str], where: str) -> abc.Iterator[Member]:
-        """The members of a `TypedDict`."""
+        """Returns the members of a `TypedDict`."""
         for name, of in resolve(hint, where).items():
             shape = self.shape(of, f"{where}, `{hint.__name__}[{name!r}]`")
-            # The hint first: where hints are text, `__required_keys__` is wrong.
+            # The hint takes precedence: if hints are text, `__required_keys__` is wrong.
             said = {typing.get_origin(of), typing.get_origin(plain(of))} & _QUALIFIERS
             required = _REQUIRED in said or (name in hint.__required_keys__ and _NOT_REQUIRED not in said)
             yield Member(name, shape, required, ABSENT, described.get(name))
 
     def member(self, name: str, hint: Any, default: Any, absent: Any, description: str | None, where: str) -> Member:
-        """A member that may have a default; `absent` is the value that says that it has none."""
+        """Returns a member that may have a default; `absent` is the value that means that it has none."""
         shape = self.shape(hint, where)
         if default is absent:
             return Member(name, shape, True, ABSENT, description)
         try:
-            # To JSON and back, as a client would send it.
+            # Converted to JSON and back, as a client would send it.
             value = json.loads(encode(default))
         except (TypeError, ValueError):
-            # Something that only Python knows: the schema cannot say it.
+            # A value that only Python supports: the schema cannot contain it.
             return Member(name, shape, False, ABSENT, description)
         try:
             shape.read(value, "")
@@ -239,7 +239,7 @@ class Reader:
 
 
 def resolve(owner: Any, where: str) -> dict[str, Any]:
-    """The hints of a function or a class, with those that are text looked up."""
+    """Returns the hints of a function or a class. Hints that are text are evaluated."""
     try:
         return typing.get_type_hints(owner, include_extras=True)
     except NameError as error:
@@ -279,7 +279,7 @@ def _unsupported(hint: Any, where: str) -> DefinitionError:
 
 
 def plain(hint: Any) -> Any:
-    """What a hint stands for, where it is a new name for another or says more about it."""
+    """Returns the hint behind an alias, a `NewType` or an annotation."""
     while True:
         if isinstance(hint, typing.NewType):
             hint = hint.__supertype__
@@ -292,7 +292,7 @@ def plain(hint: Any) -> Any:
 
 
 def name_of(hint: Any) -> str:
-    """A hint as an author would write it."""
+    """Returns a hint as an author would write it."""
     if isinstance(hint, type) and typing.get_origin(hint) is None:
         return hint.__name__
     return str(hint).replace("typing.", "")

@@ -29,7 +29,8 @@ class Level(Enum):
     EMERGENCY = "emergency"
 
 
-#: What is asked: a form, a page to visit, a text of the client's model, or the user's folders.
+#: The kind of a question: a form, a page to visit, a text of the client's model, or the user's
+#folders.
 Kind = Literal["form", "url", "sampling", "roots"]
 
 
@@ -45,7 +46,7 @@ class Asked:
 
 
 class Host(Protocol):
-    """What is on the other side: the host, a test's recorder, or nothing."""
+    """Interface to the host, implemented by the host, by a test's recorder, or by a stub."""
 
     def log(self, level: Level, message: str) -> None: ...
 
@@ -63,7 +64,7 @@ class Host(Protocol):
 
 
 class Nothing:
-    """Stands in where there is no host: a tool that is called as a function."""
+    """The stub for tools that are called as functions, without a host."""
 
     def log(self, level: Level, message: str) -> None:
         print(f"{level.value}: {message}", file=sys.stderr)
@@ -94,37 +95,37 @@ _current: Host = Nothing()
 
 
 def current() -> Host:
-    """The host at the moment."""
+    """Returns the current host."""
     return _current
 
 
 def use(host: Host) -> Host:
-    """Puts a host in place and returns the one before it."""
+    """Sets the host, and returns the previous one."""
     global _current
     before, _current = _current, host
     return before
 
 
 def progress(done: float, total: float | None = None, message: str | None = None) -> None:
-    """Tells the client how far the call is: `progress(3, 10)`.
+    """Reports the progress of the call to the client: `progress(3, 10)`.
 
-    Leave `total` out if the end is unknown. Each `done` must be greater than
-    the last. Does nothing if the client did not ask.
+    Leave out `total` if it is unknown. Each `done` must be greater than the
+    last one. Has no effect if the client did not request progress.
     """
     _current.progress(done, total, message)
 
 
 def cancelled() -> bool:
-    """Whether the client no longer wants the answer.
+    """Returns whether the client has cancelled the call.
 
-    The host stops the call in any case: ask only if there is something to put
-    in order.
+    The host ends the call in any case. Use this function only if the tool has
+    to clean up.
     """
     return _current.cancelled()
 
 
 def config_all() -> dict[str, str]:
-    """Every key and value of `[config]` in the operator's grant."""
+    """Returns every key and value of `[config]` in the operator's grant."""
     return _current.config_all()
 
 
@@ -141,10 +142,10 @@ def config(key: str, hint: Any) -> Any: ...
 
 
 def config(key: str, hint: Any = str) -> Any:
-    """The value of a key in `[config]` of the operator's grant; `None` if it is not there.
+    """Returns the value of a key in `[config]` of the operator's grant; `None` if it is missing.
 
-    A string comes as it is, any other value as JSON text. With a type hint it
-    is read as that: `config("hosts", list[str])`, `config("port", int)`.
+    A string is returned unchanged, any other value as JSON text. With a type
+    hint, the value is converted: `config("hosts", list[str])`, `config("port", int)`.
     """
     text = _current.config(key)
     if text is None or hint is str:

@@ -1,4 +1,4 @@
-"""Buckets of the host, across the boundary. Exists in a component only."""
+"""Buckets of the host, over the contract. Exists only in a component."""
 
 # mypy: disable-error-code="import-not-found"
 
@@ -47,7 +47,7 @@ class Kept:
 
 
 def _said(act: Callable[[], T]) -> T:
-    """What `act` returns, or its error in words that are the same in every language."""
+    """Returns the result of `act`, or raises its error with a message that is the same in every language."""
     try:
         return act()
     except Err as error:

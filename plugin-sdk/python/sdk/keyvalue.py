@@ -6,7 +6,7 @@
     notes["milk"] = "buy some"
     notes.text("milk")
 
-In tests it is kept in memory; `keyvalue.forget()` empties that.
+In tests, it is stored in memory. `keyvalue.forget()` deletes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Bucket", "forget", "open"]
 
 
 class Store(Protocol):
-    """Who keeps a bucket: the host, or the memory of a test."""
+    """Interface to a bucket, implemented by the host, or in a test's memory."""
 
     def get(self, key: str) -> bytes | None: ...
 
@@ -34,7 +34,7 @@ class Store(Protocol):
 
 
 class Bucket(MutableMapping[str, bytes]):
-    """Keys and values. A value that is set as text is kept in UTF-8."""
+    """Keys and values. A value that is set as text is stored in UTF-8."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -67,17 +67,17 @@ class Bucket(MutableMapping[str, bytes]):
         return sum(1 for _ in self)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        """The value of a key as text; `default` if it has none."""
+        """Returns the value of a key as text; `default` if it has none."""
         value = self._store.get(key)
         return default if value is None else value.decode()
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Adds to the number that a key has, which is 0 at first. Calls at the same time all count."""
+        """Adds to the number that a key has, which is initially 0. The operation is atomic."""
         return self._store.increment(key, by)
 
 
 class _Memory:
-    """Keeps a bucket in memory."""
+    """Stores a bucket in memory."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -95,7 +95,7 @@ class _Memory:
         return key in self.values
 
     def list_keys(self, cursor: int | None) -> tuple[list[str], int | None]:
-        # In two pages, as the host may do.
+        # Returned in two pages, which the host may also do.
         keys = sorted(self.values)
         half = len(keys) // 2
         return (keys[:half], half) if cursor is None else (keys[cursor:], None)
@@ -117,7 +117,7 @@ _open: Callable[[str], Store] = _in_memory
 
 
 def use(opener: Callable[[str], Store]) -> None:
-    """Puts the host in place of memory."""
+    """Replaces memory by the host."""
     global _open
     _open = opener
 
@@ -128,5 +128,5 @@ def open(name: str = "default") -> Bucket:
 
 
 def forget() -> None:
-    """In tests: empties every bucket."""
+    """Empties every bucket, in tests."""
     _memory.clear()

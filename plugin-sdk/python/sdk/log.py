@@ -1,6 +1,6 @@
-"""Log lines. They go to the host's log, and to the client if it asked.
+"""Log lines. They are sent to the host's log, and to the client if it requested logs.
 
-Messages of Python's own `logging` arrive there as well.
+Messages of Python's own `logging` are also sent there.
 """
 
 from . import host
@@ -10,32 +10,32 @@ __all__ = ["Level", "alert", "critical", "debug", "emergency", "error", "info", 
 
 
 def debug(message: str) -> None:
-    """Writes a line that helps to find a mistake."""
+    """Logs a message for debugging."""
     host.current().log(Level.DEBUG, message)
 
 
 def info(message: str) -> None:
-    """Writes a line about what happens."""
+    """Logs a normal event."""
     host.current().log(Level.INFO, message)
 
 
 def notice(message: str) -> None:
-    """Writes a line worth knowing."""
+    """Logs a normal but significant event."""
     host.current().log(Level.NOTICE, message)
 
 
 def warning(message: str) -> None:
-    """Writes a line about something odd."""
+    """Logs a possible problem."""
     host.current().log(Level.WARNING, message)
 
 
 def error(message: str) -> None:
-    """Writes a line about something that failed."""
+    """Logs an error."""
     host.current().log(Level.ERROR, message)
 
 
 def critical(message: str) -> None:
-    """Writes a line about a part that others need."""
+    """Logs the failure of an essential component."""
     host.current().log(Level.CRITICAL, message)
 
 

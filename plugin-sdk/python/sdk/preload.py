@@ -1,8 +1,8 @@
-"""Loads, while the plugin is built, what would otherwise be missing when it runs.
+"""Loads, while the plugin is built, modules that would otherwise be missing when it runs.
 
-A component has no files: it holds the modules that were imported while it was
-built. An `import` in a function runs later, so these are done ahead. Exists for
-a component only.
+A component has no files: it contains the modules that were imported while it was
+built. An `import` in a function runs later, so these modules are imported in
+advance. Used only in a component.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-#: What Python's own library imports when it is needed, by what needs it.
+#: The modules that Python's library imports on demand, by the module that needs them.
 _LATER = {
     "datetime": ["_strptime"],
     "time": ["_strptime"],
@@ -36,20 +36,20 @@ _LATER = {
 
 
 def preload() -> None:
-    """Imports what the plugin's modules import in functions, and what Python's own do by habit."""
+    """Imports the modules that functions of the plugin import, and those that Python's library imports on demand."""
     seen: set[str] = set()
     while ahead := [name for name in sys.modules if name not in seen]:
         seen.update(ahead)
         for name in ahead:
             for later in [*_LATER.get(name, []), *_in_functions(sys.modules[name])]:
-                # A branch for another system, or for what is not installed, is
-                # not an error yet.
+                # An import for another system, or of a module that is not
+                # installed, is not an error yet.
                 with contextlib.suppress(Exception):
                     importlib.import_module(later)
 
 
 def _in_functions(module: ModuleType) -> Iterator[str]:
-    """The modules that the functions of a module import, unless it is one of Python's."""
+    """Returns the modules that the functions of a module import, unless it is one of Python's."""
     origin = getattr(module, "__file__", None)
     if origin is None or module.__name__.partition(".")[0] in sys.stdlib_module_names | {"toolbay"}:
         return
@@ -64,7 +64,7 @@ def _in_functions(module: ModuleType) -> Iterator[str]:
 
 
 def _named(node: ast.AST, module: ModuleType) -> Iterator[str]:
-    """The modules that an import statement may mean."""
+    """Returns the modules that an import statement may refer to."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -72,5 +72,5 @@ def _named(node: ast.AST, module: ModuleType) -> Iterator[str]:
         if node.level:
             base = importlib.util.resolve_name("." * node.level + base, module.__package__)
         yield base
-        # `from package import module`; of anything else there is no such module.
+        # For `from package import module`. If the name is not a module, the import fails.
         yield from (f"{base}.{alias.name}" for alias in node.names)

@@ -15,7 +15,7 @@ from .encode import encode
 from .errors import DefinitionError
 from .shapes import Choice, Definitions, Described, OneOf, Shape
 
-#: What a prompt may return, for the messages.
+#: The types that a prompt may return, for messages.
 MAY = (
     "return `str` for a text of the user, `Image`, `Audio`, `Resource`, `ResourceLink` or `Text` for another block, a "
     "`Message`, a `list` or a `tuple` of those, or `Messages`"
@@ -24,7 +24,7 @@ MAY = (
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a prompt, or of `Sampling`: what is said, and by whom."""
+    """One message of a prompt, or of `Sampling`: its content and its author."""
 
     content: Content | str
     #: `"user"` or `"assistant"`.
@@ -39,25 +39,25 @@ class Message:
 
 @dataclass
 class Messages:
-    """A prompt with its arguments filled in, where the messages alone do not say everything."""
+    """A prompt with its arguments filled in, with further properties."""
 
-    #: In order. What is no `Message` is said by the user.
+    #: The messages, in order. The author of a block that is not a `Message` is the user.
     messages: list[Message | Content | str] = field(default_factory=list)
-    #: What the prompt is for, if the arguments make that more precise than its definition.
+    #: The purpose of the prompt, if the arguments make it more specific than the definition.
     description: str | None = None
-    #: Members of the result's `_meta`; a key begins with a domain of yours,
-    #: such as `example.com/`.
+    #: Members of the result's `_meta`; a key begins with your own domain, such as
+    #: `example.com/`.
     meta: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The text of all messages that have some, a line between one and the next."""
+        """Returns the text of all messages that have some, separated by line feeds."""
         said = (text_of(message.content if isinstance(message, Message) else message) for message in self.messages)
         return "\n".join(text for text in said if text is not None)
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument, as clients are told of it."""
+    """An argument, as clients receive it."""
 
     name: str
     title: str | None
@@ -74,7 +74,7 @@ class Prompt(Offer):
 
     @cached_property
     def arguments(self) -> list[Argument]:
-        """The arguments, in order."""
+        """Returns the arguments, in order."""
         found = []
         for member in self.parameters.fields:
             where = f"{self.where}, parameter `{member.name}`"
@@ -86,7 +86,7 @@ class Prompt(Offer):
         return found
 
     def choices(self, argument: str) -> list[str] | None:
-        """What an argument can be, if it is one of a few values."""
+        """Returns the values of an argument, if it is a choice."""
         return next((_choices(one.shape) for one in self.parameters.fields if one.name == argument), None)
 
     def check(self) -> None:
@@ -96,13 +96,13 @@ class Prompt(Offer):
         _ = self.arguments
 
     def read(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """What the function is called with. Raises `Mismatch` if it does not fit."""
+        """Returns the values with which the function is called. Raises `Mismatch` if one is invalid."""
         return texts.read_all(self.parameters, given)
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A prompt as it crosses to the host: `_meta` is JSON."""
+    """A prompt in the form in which it is passed to the host: `_meta` is JSON."""
 
     description: str | None
     messages: list[tuple[Role, Block]]
@@ -110,7 +110,7 @@ class Filled:
 
 
 def filled(value: Any) -> Filled:
-    """What a returned value becomes. Raises `TypeError` or `ValueError` if it cannot be sent."""
+    """Converts a returned value. Raises `TypeError` or `ValueError` if it cannot be sent."""
     if not isinstance(value, Messages):
         value = Messages(list(value) if isinstance(value, (list, tuple)) else [value])
     return Filled(

@@ -1,4 +1,4 @@
-"""The decorators, and what they have seen."""
+"""The decorators, and the registry of their functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ O = TypeVar("O", bound=Offer)
 
 @dataclass
 class Offers:
-    """What a plugin offers."""
+    """The offers of a plugin."""
 
     tools: list[Tool] = field(default_factory=list)
     prompts: list[Prompt] = field(default_factory=list)
@@ -73,13 +73,14 @@ def tool(
     app_only: bool = False,
     meta: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Makes a tool of a function, which stays what it was.
+    """Makes a function a tool, and returns it unchanged.
 
-    The name is the function's, the description its docstring's, and both
-    schemas come from its type hints. A parameter is described by a string in
-    `Annotated`, or in the docstring, under `Args:` or after `:param`.
+    The name is that of the function, the description is that of its docstring,
+    and both schemas are generated from its type hints. A parameter is described
+    by a string in `Annotated`, or in the docstring, under `Args:` or after
+    `:param`.
 
-    `title` is a display name. The next four are hints for the client, which
+    `title` is a display name. The next four are hints by which the client
     decides whether to ask its user first: `read_only`: it changes nothing;
     `destructive`: it may delete or overwrite data, not only add to it;
     `idempotent`: repeating a call has no further effect; `open_world`: it
@@ -88,10 +89,10 @@ def tool(
 
     `view` is the page that clients show with the results: the URI of a resource
     of the plugin, which begins with `ui://`. A tool that is `app_only` is for
-    such pages, and clients that show them keep it from the model.
+    such pages, and clients that show them hide it from the model.
 
     `icons` are `https:` or `data:` URIs, or `Icon`s. `meta` are further members
-    of the definition's `_meta`; begin a key with a domain of yours, such as
+    of the definition's `_meta`; begin a key with your own domain, such as
     `example.com/`.
     """
 
@@ -130,7 +131,7 @@ def prompt(
     icons: Sequence[Icon | str] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Makes a prompt of a function, which stays what it was.
+    """Makes a function a prompt, and returns it unchanged.
 
     A prompt is a text that the user chooses, and that becomes the beginning of
     a conversation. The parameters are its arguments, which clients give as
@@ -138,7 +139,7 @@ def prompt(
     `Enum`. One with a default is optional. They are described as those of a
     tool; `Title` in `Annotated` is an argument's display name.
 
-    The function returns a `str` or another block, which the user says, a
+    The function returns a `str` or another block, as a message of the user, a
     `Message`, a list of those, or `Messages`.
     """
 
@@ -166,12 +167,12 @@ def resource(
     view: View | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Makes a resource of a function, which stays what it was: `@resource("notes://all")`.
+    """Makes a function a resource, and returns it unchanged: `@resource("notes://all")`.
 
-    A resource is something that a client reads by its URI. Variables in the URI
-    make it a template, and each is a parameter: `{name}` is one or more
-    characters other than `/`, `?` and `#`, percent-decoded; `{+name}` is any
-    characters, as they are.
+    A client reads a resource by its URI. Variables in the URI make it a
+    template, and each is a parameter: `{name}` is one or more characters other
+    than `/`, `?` and `#`, percent-decoded; `{+name}` is any characters, not
+    decoded.
 
     The function returns a `str`, `bytes`, a dataclass or a `dict` for JSON,
     `Contents`, a list of those, or `None` if there is no such resource.
@@ -180,7 +181,7 @@ def resource(
     bytes, and `last_modified`, in ISO 8601, are for a URI without variables.
 
     A URI that begins with `ui://` makes it a view: a page that clients show with
-    the results of a tool. `view` says what the page asks for.
+    the results of a tool. `view` states the permissions that the page requests.
     """
     if not isinstance(uri, str):
         raise DefinitionError('a resource has a URI: `@resource("notes://{id}")`')
@@ -197,15 +198,16 @@ def resource(
 
 
 def completion(target: Callable[..., Any] | str, argument: str, /) -> Callable[[F], F]:
-    """Has a function suggest values of an argument while the user types: `@completion(review, "language")`.
+    """Makes a function suggest values of an argument while the user types: `@completion(review, "language")`.
 
     `target` is the function of a prompt or of a resource with variables; or the
-    prompt's name, or the URI with the variables. The function takes what the
-    user has typed, and a `dict` of the other arguments that are complete if it
-    has a second parameter. It returns a list of values, or `Completions`.
+    prompt's name, or the URI with the variables. The function takes the text that
+    the user has typed. If it has a second parameter, it also takes a `dict` of
+    the other arguments that are complete. It returns a list of values, or
+    `Completions`.
 
-    An argument that is a `Literal` or an `Enum` needs none: its values are
-    suggested.
+    An argument that is a `Literal` or an `Enum` needs no completion: its values
+    are suggested.
     """
 
     def register(function: F) -> F:
@@ -220,13 +222,13 @@ def _pictures(icons: Iterable[Icon | str]) -> list[Icon]:
 
 
 def offers() -> Offers:
-    """What the plugin offers, sorted by name. Raises a `DefinitionError` that names all that is wrong."""
+    """Returns the plugin's offers, sorted by name. Raises a `DefinitionError` with all errors."""
     wrong: list[str] = []
     one_name = 'has the same name; give one of them `@{}(name="…")`'
     tools = _sorted(_seen.tools, lambda tool: tool.name, one_name.format("tool"), wrong)
     made = _sorted(_seen.prompts, lambda prompt: prompt.name, one_name.format("prompt"), wrong)
     resources = _sorted(_seen.resources, lambda resource: resource.uri, "has the same URI", wrong)
-    # The contract wants them to differ.
+    # The contract requires them to differ.
     templates = [one for one in _seen.resources if "{" in one.uri]
     _unique(templates, lambda resource: resource.name, one_name.format("resource"), wrong)
     completed: dict[tuple[int, str], Completion] = {}
@@ -244,7 +246,7 @@ def offers() -> Offers:
 
 
 def completes(offered: Offers) -> bool:
-    """Whether the plugin completes arguments: by a function, or because they are one of a few values."""
+    """Returns whether the plugin completes arguments: by a function, or because they are choices."""
     arguments = ((one, argument.name) for one in offered.prompts for argument in one.arguments)
     return bool(offered.completions) or any(one.choices(argument) for one, argument in arguments)
 
@@ -268,7 +270,7 @@ def _unique(each: Sequence[O], key: Callable[[O], str], alike: str, wrong: list[
 
 
 def _target(one: Completion) -> Prompt | Readable:
-    """What a function completes an argument of. Raises a `DefinitionError` if there is none."""
+    """Returns the offer whose argument a function completes. Raises a `DefinitionError` if there is none."""
     if isinstance(one.target, str):
         called = f"`{one.target}`"
     else:
@@ -292,7 +294,7 @@ def _target(one: Completion) -> Prompt | Readable:
 
 
 def find(which: str | Callable[..., Any], kind: str = "tool") -> Any:
-    """The tool or the prompt with this name, the resource with this URI, or that of this function."""
+    """Returns the tool or the prompt with this name, the resource with this URI, or the offer of this function."""
     each: Sequence[Offer] = getattr(_seen, f"{kind}s")
     for one in each:
         key = one.uri if isinstance(one, Readable) else one.name
@@ -303,7 +305,7 @@ def find(which: str | Callable[..., Any], kind: str = "tool") -> Any:
 
 @contextmanager
 def _failing() -> Iterator[None]:
-    """Turns what an author's code raises into a `Failed` or an `InvalidArguments`."""
+    """Converts exceptions of an author's code to `Failed` or `InvalidArguments`."""
     try:
         yield
     except (Failed, InvalidArguments):
@@ -314,7 +316,7 @@ def _failing() -> Iterator[None]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turns arguments that do not fit into an `InvalidArguments`."""
+    """Converts a mismatch of arguments to `InvalidArguments`."""
     try:
         yield
     except Mismatch as error:
@@ -322,7 +324,7 @@ def _reading() -> Iterator[None]:
 
 
 def call(which: str | Callable[..., Any], arguments: str) -> Answer:
-    """Runs a tool with a JSON object as text. Raises `Failed` or `InvalidArguments` where it fails."""
+    """Runs a tool with a JSON object as text. Raises `Failed` or `InvalidArguments` if it fails."""
     with _failing():
         one: Tool = find(which)
         with _reading():
@@ -331,7 +333,7 @@ def call(which: str | Callable[..., Any], arguments: str) -> Answer:
 
 
 def get(which: str | Callable[..., Any], arguments: Mapping[str, str]) -> Filled:
-    """Fills in a prompt. Raises `Failed` or `InvalidArguments` where it fails."""
+    """Fills in a prompt. Raises `Failed` or `InvalidArguments` if it fails."""
     with _failing():
         one: Prompt = find(which, "prompt")
         with _reading():
@@ -340,9 +342,9 @@ def get(which: str | Callable[..., Any], arguments: Mapping[str, str]) -> Filled
 
 
 def read(uri: str) -> list[Item]:
-    """Reads a resource; empty if there is none. Raises `Failed` or `InvalidArguments` where it fails."""
+    """Reads a resource; empty if there is none. Raises `Failed` or `InvalidArguments` if it fails."""
     with _failing():
-        # One without variables comes before a template that its URI also fits.
+        # A resource without variables takes precedence over a template that its URI matches.
         for one in sorted(_seen.resources, key=lambda resource: resource.is_template):
             given = one.template.values(uri)
             if given is not None:
@@ -355,8 +357,8 @@ def read(uri: str) -> list[Item]:
 def complete(which: str | Callable[..., Any], argument: str, value: str, arguments: Mapping[str, str]) -> Completions:
     """Suggests values of an argument of a prompt, by its name, or of a template, by its URI.
 
-    There are none where nothing completes it. Raises `Failed` or
-    `InvalidArguments` where it fails.
+    There are none if it has no completion. Raises `Failed` or
+    `InvalidArguments` if it fails.
     """
     with _failing():
         for one in _seen.completions:

@@ -1,4 +1,4 @@
-"""Resources: what clients read by URI."""
+"""Resources, which clients read by URI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .shapes import Mapping as MappingShape
 from .shapes import Record
 from .uri_template import UriTemplate
 
-#: What a resource may return, for the messages.
+#: The types that a resource may return, for messages.
 MAY = (
     "return `str` for text, `bytes`, a dataclass, a `TypedDict` or a `dict` for JSON, `Contents`, a `list` or a "
     "`tuple` of those, or `None` if there is no such resource"
@@ -26,15 +26,16 @@ MAY = (
 
 @dataclass(frozen=True)
 class Contents:
-    """One item of what is read: text or bytes, with more to say about it."""
+    """One item of a resource: text or bytes, with further properties."""
 
     contents: str | bytes
-    #: Without one, the item has that of the resource.
+    #: The MIME type. Without it, the item has that of the resource.
     mime_type: str | None = None
-    #: The URI of an item below the one that was read. Without one, the item has that one.
+    #: The URI of an item below the one that was read. Without it, the item has the URI that was
+    #read.
     uri: str | None = None
-    #: Members of the item's `_meta`; a key begins with a domain of yours,
-    #: such as `example.com/`.
+    #: Members of the item's `_meta`; a key begins with your own domain, such as
+    #: `example.com/`.
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class Readable(Offer):
 
     @cached_property
     def template(self) -> UriTemplate:
-        """The form of its URI."""
+        """Returns the template of its URI."""
         try:
             return UriTemplate(self.uri)
         except ValueError as error:
@@ -66,7 +67,7 @@ class Readable(Offer):
 
     @property
     def is_template(self) -> bool:
-        """Whether its URI has variables."""
+        """Returns whether its URI has variables."""
         return bool(self.template.names)
 
     def check(self) -> None:
@@ -86,7 +87,7 @@ class Readable(Offer):
             raise DefinitionError(f"{self.where}: {error}") from None
 
     def _check_variables(self) -> None:
-        """Each variable is a parameter, and each parameter a variable."""
+        """Checks that each variable is a parameter, and that each parameter is a variable."""
         names = self.template.names
         for member in self.parameters.fields:
             where = f"{self.where}, parameter `{member.name}`"
@@ -105,11 +106,11 @@ class Readable(Offer):
         return isinstance(shape, (Record, MappingShape))
 
     def read(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """What the function is called with. Raises `Mismatch` if it does not fit."""
+        """Returns the values with which the function is called. Raises `Mismatch` if one is invalid."""
         return texts.read_all(self.parameters, given)
 
     def items(self, uri: str, value: Any) -> list[Item]:
-        """What a returned value becomes. Raises `TypeError` or `ValueError` if it cannot be sent."""
+        """Converts a returned value. Raises `TypeError` or `ValueError` if it cannot be sent."""
         if value is None:
             return []
         return [self._item(uri, one) for one in (value if isinstance(value, (list, tuple)) else [value])]
@@ -134,7 +135,7 @@ class Readable(Offer):
 
 @dataclass(frozen=True)
 class Item:
-    """One item of what is read, as it crosses to the host: `_meta` is JSON."""
+    """One item of a resource in the form in which it is passed to the host: `_meta` is JSON."""
 
     uri: str
     mime_type: str | None

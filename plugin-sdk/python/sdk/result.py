@@ -1,4 +1,4 @@
-"""What a function returns: what its hint promises, and what a value becomes."""
+"""The results of functions: the schema of a return hint, and the conversion of values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import DefinitionError
 from .hints import Reader, name_of, plain
 from .shapes import Choice, OneOf, Record, Scalar, Schema, Shape, root
 
-#: What a tool may return, for the messages.
+#: The types that a tool may return, for messages.
 MAY = (
     "return `str` for text; a dataclass, a `TypedDict` or a `dict` for structured content; `Image`, `Audio`, "
     "`Resource`, `ResourceLink` or `Text` for a block; a `list` or a `tuple` of those; an `Output`; or `None`"
@@ -25,20 +25,20 @@ MAY = (
 
 
 def output_schema(hint: Any, where: str) -> Schema | None:
-    """The schema of the structured content that a return hint promises; `None` if it promises none."""
+    """Returns the schema of the structured content that a return hint declares; `None` if it declares none."""
     promised = _promised(hint, Reader(returned=True), where)
     return None if promised is None else root(promised)
 
 
 def _promised(hint: Any, reader: Reader, where: str) -> Shape | None:
-    """The shape of the structured content, if a result that fits `hint` always has some."""
+    """Returns the shape of the structured content, if a result of the type `hint` always has some."""
     hint = plain(hint)
     if hint in (Any, None, list) or (isinstance(hint, type) and issubclass(hint, (Content, Output))):
         return None
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Union or origin is types.UnionType:
         promised = [_promised(arg, reader, where) for arg in args]
-        # A result that may be something else promises nothing.
+        # A result that may have another type declares nothing.
         return None if None in promised else OneOf(tuple(filter(None, promised)))
     if origin is list or (origin is tuple and args[1:] == (Ellipsis,)):
         if _promised(args[0], reader, where) is not None:
@@ -62,7 +62,7 @@ def _promised(hint: Any, reader: Reader, where: str) -> Shape | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """A result as it crosses to the host: structured content and `_meta` are JSON."""
+    """A result in the form in which it is passed to the host: structured content and `_meta` are JSON."""
 
     content: list[Block]
     structured: str | None
@@ -70,7 +70,7 @@ class Answer:
 
 
 def answer(value: Any) -> Answer:
-    """What a returned value becomes. Raises `TypeError` or `ValueError` if it cannot be sent."""
+    """Converts a returned value. Raises `TypeError` or `ValueError` if it cannot be sent."""
     if isinstance(value, Output):
         output = value
     else:

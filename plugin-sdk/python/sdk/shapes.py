@@ -1,8 +1,8 @@
 """The meaning of a type hint in JSON: a schema, and how a value is read.
 
 The host checks arguments against the schema before a tool is called. Reading
-checks the types once more, because unions are decided by it, and tests have no
-host.
+checks the types again, because the types select the member of a union, and
+because tests have no host.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from typing import Any
 #: A JSON Schema, or a part of one.
 Schema = dict[str, Any]
 
-#: What a value stands for in a message, by its type.
+#: The description of a value in a message, by its type.
 _NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
-#: How much of a value a message quotes.
+#: The maximum length of a value that a message quotes.
 _QUOTE = 60
 
 
 class Mismatch(Exception):
-    """A value does not fit its hint."""
+    """A value that does not match its hint."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"`{path}`: {message}" if path else message)
 
 
 class Definitions:
-    """The `$defs` of one schema: what refers to itself and so cannot be inline."""
+    """The `$defs` of one schema: recursive types, which cannot be inline."""
 
     def __init__(self) -> None:
         self.schemas: dict[str, Schema] = {}
         self._names: dict[int, str] = {}
 
     def reference(self, record: Record) -> Schema:
-        """A reference to a record, which is added if it is new."""
+        """Returns a reference to a record, which is added if it is new."""
         name = self._names.get(id(record))
         if name is None:
             name = record.name
             while name in self.schemas:
                 name += "_"
             self._names[id(record)] = name
-            # Taken before the members are looked at, because they refer to it.
+            # Reserved before the members are processed, because they refer to it.
             self.schemas[name] = {}
             self.schemas[name].update(record.members(self))
         return {"$ref": f"#/$defs/{name}"}
 
 
 class Shape:
-    """What one type hint means."""
+    """The meaning of one type hint."""
 
     def schema(self, definitions: Definitions) -> Schema:
-        """The schema, with what must be referred to in `definitions`."""
+        """Returns the schema, and adds recursive types to `definitions`."""
         raise NotImplementedError
 
     def read(self, value: Any, path: str) -> Any:
-        """The Python value of a JSON value. Raises `Mismatch`."""
+        """Returns the Python value of a JSON value. Raises `Mismatch`."""
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ class Scalar(Shape):
     def read(self, value: Any, path: str) -> Any:
         if type(value) is self.type:
             return value
-        # JSON has one kind of number: 2 is a float, and 2.0 an integer.
+        # JSON has only one type of number: 2 is a float, and 2.0 is an integer.
         if self.type is float and type(value) is int:
             return float(value)
         if self.type is int and type(value) is float and value.is_integer():
@@ -98,7 +98,7 @@ class Scalar(Shape):
 
 @dataclass(frozen=True)
 class Choice(Shape):
-    """`Literal` or `Enum`: each JSON value, and what it stands for."""
+    """`Literal` or `Enum`: each JSON value, and its Python value."""
 
     choices: tuple[tuple[Any, Any], ...]
 
@@ -137,7 +137,7 @@ class Items(Shape):
 
 @dataclass(frozen=True)
 class Row(Shape):
-    """`tuple[X, Y]`: a list of so many items, each of a type of its own."""
+    """`tuple[X, Y]`: a list with a fixed number of items, each with its own type."""
 
     items: tuple[Shape, ...]
 
@@ -157,7 +157,7 @@ class Row(Shape):
 
 @dataclass(frozen=True)
 class Mapping(Shape):
-    """`dict[K, V]`, whose keys are strings, or stand for some."""
+    """`dict[K, V]`, whose keys are strings, or are represented by strings."""
 
     keys: Shape
     values: Shape
@@ -179,7 +179,7 @@ class Mapping(Shape):
 
 @dataclass(frozen=True)
 class OneOf(Shape):
-    """`A | B`: the first that fits."""
+    """`A | B`: the first that matches."""
 
     shapes: tuple[Shape, ...]
 
@@ -187,7 +187,7 @@ class OneOf(Shape):
         schemas = [shape.schema(definitions) for shape in self.shapes]
         if {} in schemas:
             return {}
-        # The shorter way to say it, and the one that every client knows.
+        # The shorter form, which every client supports.
         if all(schema.keys() == {"type"} for schema in schemas):
             return {"type": list(dict.fromkeys(type for schema in schemas for type in _types(schema)))}
         *others, last = schemas
@@ -203,7 +203,7 @@ class OneOf(Shape):
                 return shape.read(value, path)
             except Mismatch as error:
                 said.append(error)
-        # `X | None` is about X, unless nothing but None is left.
+        # The message for `X | None` is that of X, unless only None remains.
         about = [error for shape, error in zip(self.shapes, said, strict=True) if not _is_none(shape)]
         if len(about) == 1:
             raise about[0]
@@ -212,7 +212,7 @@ class OneOf(Shape):
 
 @dataclass(frozen=True)
 class Described(Shape):
-    """`Annotated`: a shape with more to say about it."""
+    """`Annotated`: a shape with a description and constraints."""
 
     shape: Shape
     keywords: tuple[tuple[str, Any], ...]
@@ -224,7 +224,7 @@ class Described(Shape):
         return self.shape.read(value, path)
 
 
-#: No default: the member is required, or there is none that JSON could say.
+#: No default: the member is required, or JSON cannot represent its default.
 ABSENT: Any = object()
 
 
@@ -240,7 +240,8 @@ class Member:
 
     def schema(self, definitions: Definitions) -> Schema:
         schema = self.shape.schema(definitions)
-        # An `Annotated` is nearer than a docstring, and that than a class.
+        # An `Annotated` takes precedence over a docstring, and a docstring over a
+        # class.
         if self.description is not None and not _is_described(self.shape):
             schema = {**schema, "description": self.description}
         return schema if self.default is ABSENT else {**schema, "default": self.default}
@@ -253,7 +254,7 @@ class Record(Shape):
     name: str
     build: Callable[..., Any]
     description: str | None = None
-    #: Filled in when the record is known, because a member may refer to it.
+    #: Set after the record is created, because a member may refer to it.
     fields: list[Member] = field(default_factory=list)
     recursive: bool = False
 
@@ -261,7 +262,7 @@ class Record(Shape):
         return definitions.reference(self) if self.recursive else self.members(definitions)
 
     def members(self, definitions: Definitions) -> Schema:
-        """The schema, spelt out."""
+        """Returns the schema itself, not a reference."""
         schema: Schema = {"type": "object"}
         if self.description is not None:
             schema["description"] = self.description
@@ -285,19 +286,19 @@ class Record(Shape):
         try:
             return self.build(**values)
         except ValueError as error:
-            # A dataclass that checks itself in `__post_init__`.
+            # A dataclass that checks its values in `__post_init__`.
             raise Mismatch(path, str(error)) from error
 
 
 def root(shape: Shape) -> Schema:
-    """The whole schema of a shape that is an object, with its `$defs`."""
+    """Returns the complete schema of a shape that is an object, with its `$defs`."""
     definitions = Definitions()
     schema = {"type": "object", **shape.schema(definitions)}
     return schema | ({"$defs": definitions.schemas} if definitions.schemas else {})
 
 
 def types_of(schema: Schema) -> set[str]:
-    """The JSON types that a schema lets through, as far as it says so."""
+    """Returns the JSON types that a schema allows, as far as it states them."""
     return set(_types(schema)).union(*(types_of(part) for part in schema.get("anyOf", [])))
 
 

@@ -1,7 +1,7 @@
-"""For tests: tools, prompts and resources are functions, and most tests just call them.
+"""Functions for tests. Tools, prompts and resources are functions, which most tests call directly.
 
-These stand in for the host, and go the whole way that a call goes: from JSON
-to content.
+The functions here replace the host, and do the complete call: from JSON to
+content.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Progress:
 
 @dataclass
 class Recorder:
-    """Stands in for the host, and keeps what the tool said."""
+    """Replaces the host, and records the reports of the tool."""
 
-    #: What `config` answers, as the operator would write it: a text, a number, a list.
+    #: The values of `config`, as the operator would write them: a text, a number, a list.
     values: Mapping[str, Any] = field(default_factory=dict)
-    #: What `cancelled` answers.
+    #: The result of `cancelled`.
     is_cancelled: bool = False
     #: The answers to questions, by their keys.
     answers: Mapping[str, Any] = field(default_factory=dict)
-    #: What was asked.
+    #: The questions that were asked.
     asked: list[Asked] = field(default_factory=list)
     #: The URIs of the resources that changed.
     updates: list[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Recorder:
 
 
 def _result(answer: Any) -> Any:
-    """The client's result, as in MCP."""
+    """Returns the client's result, as in MCP."""
     match answer:
         case Accepted(None):
             return {"action": "accept"}
@@ -125,7 +125,7 @@ def _result(answer: Any) -> Any:
 def recorder(
     config: Mapping[str, Any] | None = None, *, cancelled: bool = False, answers: Mapping[str, Any] | None = None
 ) -> Iterator[Recorder]:
-    """Stands in for the host while the block runs.
+    """Replaces the host while the block runs.
 
     with testing.recorder({"units": "metric"}) as host:
         forecast("Oslo")
@@ -134,8 +134,8 @@ def recorder(
     `answers` has an answer for the key of each question: `Accepted(values)`,
     `Declined()` or `Cancelled()` for a `Form` or a `Visit`, a text for
     `Sampling`, a list of URIs for `Roots`, or the client's result as in MCP.
-    `Unsupported` stands for a client that cannot answer. The host alone checks
-    the answer to a form for more than the types of its values.
+    `Unsupported` stands for a client that cannot answer. In the answer to a
+    form, only the types of values are checked; the host checks more.
     """
     recorder = Recorder(dict(config or {}), cancelled, dict(answers or {}))
     before = host.use(recorder)
@@ -148,10 +148,10 @@ def recorder(
 def call(tool: str | Callable[..., Any], arguments: Mapping[str, Any] | None = None) -> Output:
     """Calls a tool, by its name or its function, with JSON arguments.
 
-    Structured content comes back as JSON would give it. Raises
-    `InvalidArguments` or `Failed` with what the model would read; the
-    exception behind it is its `__cause__`. The host alone checks ranges,
-    lengths and patterns.
+    Structured content is returned as parsed JSON. Raises `InvalidArguments` or
+    `Failed` with the message that the model would read; the original exception
+    is its `__cause__`. Ranges, lengths and patterns are not checked: only the
+    host checks them.
     """
     answer = registry.call(tool, json.dumps(dict(arguments or {})))
     return Output(
@@ -162,7 +162,7 @@ def call(tool: str | Callable[..., Any], arguments: Mapping[str, Any] | None = N
 
 
 def get(prompt: str | Callable[..., Any], arguments: Mapping[str, str] | None = None) -> Messages:
-    """Fills in a prompt, by its name or its function. Raises as `call` does."""
+    """Fills in a prompt, by its name or its function. Raises like `call`."""
     filled = registry.get(prompt, dict(arguments or {}))
     return Messages(
         [Message(block, role) for role, block in filled.messages],
@@ -172,7 +172,7 @@ def get(prompt: str | Callable[..., Any], arguments: Mapping[str, str] | None = 
 
 
 def read(uri: str) -> list[Contents]:
-    """Reads a resource. Empty if there is no such resource. Raises as `call` does."""
+    """Reads a resource. Empty if there is no such resource. Raises like `call`."""
     return [
         Contents(
             item.text if item.text is not None else item.data or b"",
@@ -189,29 +189,29 @@ def complete(
 ) -> Completions:
     """Suggests values of an argument of a prompt or a resource, by its function, or by the prompt's name or the URI.
 
-    `value` is what the user has typed; `arguments` are those that are complete.
-    Raises as `call` does.
+    `value` is the text that the user has typed; `arguments` are those that are
+    complete. Raises like `call`.
     """
     return registry.complete(target, argument, value, dict(arguments or {}))
 
 
 def definition(tool: str | Callable[..., Any]) -> Tool:
-    """The definition of a tool. Raises a `DefinitionError` if it cannot be one."""
+    """Returns the definition of a tool. Raises a `DefinitionError` if it has an error."""
     found: Tool = registry.find(tool)
     found.check()
     return found
 
 
 def tools() -> list[Tool]:
-    """Every tool, sorted by name. Raises a `DefinitionError` that names all that is wrong with the plugin."""
+    """Returns every tool, sorted by name. Raises a `DefinitionError` with all errors of the plugin."""
     return registry.offers().tools
 
 
 def prompts() -> list[Prompt]:
-    """Every prompt, sorted by name. Raises a `DefinitionError` as `tools` does."""
+    """Returns every prompt, sorted by name. Raises a `DefinitionError` like `tools`."""
     return registry.offers().prompts
 
 
 def resources() -> list[Readable]:
-    """Every resource and template, sorted by URI. Raises a `DefinitionError` as `tools` does."""
+    """Returns every resource and template, sorted by URI. Raises a `DefinitionError` like `tools`."""
     return registry.offers().resources

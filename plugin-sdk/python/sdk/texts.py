@@ -1,4 +1,4 @@
-"""Arguments that come as text: those of prompts, and the variables of URIs."""
+"""Arguments that are sent as text: those of prompts, and the variables of URIs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, NoReturn
 from .errors import DefinitionError
 from .shapes import Definitions, Member, Mismatch, Record, Schema, Shape, types_of
 
-#: The JSON types that a short text can stand for.
+#: The JSON types that a short text can represent.
 _TYPES = {"string", "integer", "number", "boolean", "null"}
 
-#: What a schema may say of such an argument: the rest, nobody would check.
+#: The keywords that the schema of such an argument may have: no others would be
+#checked.
 _SAID = {"type", "enum", "anyOf", "title", "description", "default"}
 
 
 def check(member: Member, where: str) -> None:
-    """Raises a `DefinitionError` if the text that a client gives cannot become this."""
+    """Raises a `DefinitionError` if a client's text cannot be converted to this type."""
     schema = member.schema(Definitions())
     types = types_of(schema)
     if not types or not types <= _TYPES:
@@ -31,13 +32,13 @@ def check(member: Member, where: str) -> None:
 
 
 def _unchecked(schema: Schema) -> str | None:
-    """The first keyword that only a validator would look at."""
+    """Returns the first keyword that only a validator would check."""
     parts: list[Schema] = [schema, *schema.get("anyOf", [])]
     return next((keyword for part in parts for keyword in part if keyword not in _SAID), None)
 
 
 def read_all(record: Record, given: Mapping[str, str]) -> dict[str, Any]:
-    """The values of arguments that came as text. Raises `Mismatch`."""
+    """Returns the values of arguments that were sent as text. Raises `Mismatch`."""
     values = {}
     for member in record.fields:
         if member.name in given:
@@ -52,8 +53,8 @@ def read_all(record: Record, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read(shape: Shape, text: str, path: str) -> Any:
-    """The value of a text. Raises `Mismatch`."""
-    # As a string first: an enum may be meant, or a text that looks like a number.
+    """Returns the value of a text. Raises `Mismatch`."""
+    # First as a string: the type may be an enum, or a string that looks like a number.
     try:
         return shape.read(text, path)
     except Mismatch as error:
@@ -66,5 +67,5 @@ def read(shape: Shape, text: str, path: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    """`NaN` and the like, which Python reads and JSON does not have."""
+    """Refuses `NaN` and similar numbers, which Python reads but JSON does not have."""
     raise ValueError(constant)

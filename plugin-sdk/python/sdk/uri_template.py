@@ -1,4 +1,4 @@
-"""URI templates (RFC 6570, level 1, and `{+name}`): which URIs fit, and what their variables are."""
+"""URI templates (RFC 6570, level 1, and `{+name}`): matches URIs, and extracts the values of their variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"(\+?)([A-Za-z0-9_]{1,64})")
 
-#: What ends the value of a variable without `+`.
+#: The characters that end the value of a variable without `+`.
 _DELIMITER = re.compile(r"[/?#]")
 
 _ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})?")
@@ -20,13 +20,13 @@ class Variable:
     """A variable, and the text after it."""
 
     name: str
-    #: Whether its value can contain any character, and stays as it is.
+    #: True if its value can contain any character, and is not decoded.
     reserved: bool
     after: str
 
 
 class UriTemplate:
-    """A URI with variables, or without any. Raises `ValueError` with what is wrong with it."""
+    """A URI with or without variables. Raises `ValueError` if it is invalid."""
 
     def __init__(self, uri: str) -> None:
         prefix, *rest = _EXPRESSION.split(uri)
@@ -48,11 +48,11 @@ class UriTemplate:
 
     @property
     def names(self) -> list[str]:
-        """The names of the variables, in order."""
+        """Returns the names of the variables, in order."""
         return [variable.name for variable in self._variables]
 
     def values(self, uri: str) -> dict[str, str] | None:
-        """The values of the variables in `uri`; `None` if it does not fit."""
+        """Returns the values of the variables in `uri`; `None` if it does not match."""
         if not uri.startswith(self._prefix):
             return None
         found = _Search(self._variables, uri).values(0, len(self._prefix))
@@ -60,13 +60,13 @@ class UriTemplate:
             return None
         pairs = zip(self._variables, found, strict=True)
         values = {one.name: value if one.reserved else _decoded(value) for one, value in pairs}
-        # What is encoded may be no text.
+        # The decoded bytes may not be text.
         texts = {name: value for name, value in values.items() if value is not None}
         return texts if len(texts) == len(values) else None
 
 
 class _Search:
-    """Takes a URI apart. A place that was tried in vain is not tried again, so the time has a bound."""
+    """Parses a URI. A position that failed once is not tried again, so the time is bounded."""
 
     def __init__(self, variables: list[Variable], uri: str) -> None:
         self._variables = variables
@@ -74,7 +74,7 @@ class _Search:
         self._in_vain: set[tuple[int, int]] = set()
 
     def values(self, number: int, start: int) -> list[str] | None:
-        """The values of the variables from this one on, in what follows `start`."""
+        """Returns the values of this and the following variables, in the text after `start`."""
         if number == len(self._variables):
             return [] if start == len(self._uri) else None
         if (number, start) in self._in_vain:
@@ -88,10 +88,10 @@ class _Search:
         return None
 
     def _ends(self, variable: Variable, start: int) -> list[int]:
-        """Where the value can end, the shortest first. It has one character at least."""
+        """Returns the possible ends of the value, the shortest first. It has at least one character."""
         delimiter = None if variable.reserved else _DELIMITER.search(self._uri, start)
         last = delimiter.start() if delimiter else len(self._uri)
-        # Only the last variable has nothing after it.
+        # Only the last variable has no text after it.
         if not variable.after:
             return [last] if start < last else []
         after = re.compile(f"(?={re.escape(variable.after)})")
@@ -106,9 +106,9 @@ def _variable(expression: str, after: str) -> Variable:
 
 
 def _decoded(value: str) -> str | None:
-    """The value without `%20` and the like; `None` if it is no text."""
+    """Decodes percent-encoding in the value; `None` if the result is not text."""
     try:
         return _ENCODED.sub(lambda found: bytes([int(found[1], 16)]), value.encode()).decode()
     except (TypeError, UnicodeError):
-        # A `%` without its digits, or bytes that are no UTF-8.
+        # A `%` without digits, or bytes that are not UTF-8.
         return None

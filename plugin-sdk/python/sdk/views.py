@@ -19,10 +19,10 @@ _NAMES = {"clipboard_write": "clipboardWrite"}
 
 @dataclass(frozen=True)
 class View:
-    """What a view asks for: a page that clients show with the results of a tool.
+    """The permissions that a view requests: a page that clients show with the results of a tool.
 
-    Of each, it gets what the operator's grant allows; without any, it has no
-    network. An origin is written as in `https://api.example.com`.
+    It gets those that the operator's grant allows. Without any, it has no
+    network. An origin has the form `https://api.example.com`.
     """
 
     #: Origins to which its scripts send requests or open WebSockets.
@@ -31,13 +31,13 @@ class View:
     resources: Sequence[str] = ()
     #: Origins of the pages in its frames.
     frames: Sequence[str] = ()
-    #: Origins that its relative URLs may be relative to.
+    #: Origins that may be the base of its relative URLs.
     base: Sequence[str] = ()
-    #: What it uses of the user's device.
+    #: The features of the user's device that it uses.
     permissions: Sequence[Permission] = ()
-    #: Whether the client should draw a border around it; `None` leaves that to the client.
+    #: True if the client should draw a border around it; with `None`, the client decides.
     border: bool | None = None
-    #: The name of an origin of its own, in the form that the client defines.
+    #: The name of its own origin, in the form that the client defines.
     domain: str | None = None
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class View:
                 raise DefinitionError(f"a view has no permission {permission!r}; there are {', '.join(get_args(Permission))}")
 
     def members(self) -> dict[str, Any]:
-        """The member `ui` of the `_meta` of a resource."""
+        """Returns the member `ui` of the `_meta` of a resource."""
         origins = {
             "connectDomains": self.connect,
             "resourceDomains": self.resources,
@@ -71,12 +71,12 @@ class View:
 
 
 def is_view(uri: str) -> bool:
-    """Whether a resource with this URI is a view."""
+    """Returns whether a resource with this URI is a view."""
     return uri.startswith("ui://")
 
 
 def link(view: str | None, app_only: bool) -> dict[str, Any]:
-    """Members of the `_meta` of a tool."""
+    """Returns the members of the `_meta` of a tool."""
     if view is not None and not is_view(view):
         raise DefinitionError(f"the URI of a view begins with `ui://`, not {view!r}")
     ui: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def link(view: str | None, app_only: bool) -> dict[str, Any]:
 
 
 def asked(uri: str, view: View | None) -> dict[str, Any]:
-    """Members of the `_meta` of a resource."""
+    """Returns the members of the `_meta` of a resource."""
     if view is None:
         return {}
     if not is_view(uri):

@@ -1,4 +1,4 @@
-"""`urllib.request` over the host: `urlopen` works, as far as the grant allows. Exists in a component only."""
+"""`urllib.request` over the host: `urlopen` works, if the grant allows the request. Exists only in a component."""
 
 # mypy: disable-error-code="import-not-found"
 
@@ -18,7 +18,7 @@ from wit_world.imports import wasi_http_types as types
 
 from .errors import Failed
 
-#: Bytes that the host takes at once, and that are read at once.
+#: The number of bytes that the host accepts at once, and that are read at once.
 _WRITTEN = 4096
 _READ = 65_536
 
@@ -27,7 +27,7 @@ _LOST = "The server cannot be found."
 _BROKEN = "The connection to the server failed."
 _INSECURE = "The connection to the server is not secure."
 
-#: Words that are the same in every language.
+#: Messages that are the same in every language.
 _WORDS = {
     "HttpRequestDenied": "The request is denied.",
     "DnsTimeout": _SLOW,
@@ -51,7 +51,7 @@ _WORDS = {
 
 
 class RequestError(Failed, urllib.error.URLError):
-    """An `URLError` whose message is for the model."""
+    """A `URLError` whose message is for the model."""
 
     def __init__(self, message: str) -> None:
         urllib.error.URLError.__init__(self, message)
@@ -61,7 +61,7 @@ class RequestError(Failed, urllib.error.URLError):
 
 
 def _error(code: Any) -> RequestError:
-    """The error for a WASI error code."""
+    """Returns the error for a WASI error code."""
     name = type(code).__name__.removeprefix("ErrorCode_")
     if name == "InternalError" and code.value:
         return RequestError(f"The request failed: {code.value}.")
@@ -69,7 +69,7 @@ def _error(code: Any) -> RequestError:
 
 
 class HostHandler(urllib.request.HTTPHandler):
-    """Sends what `urllib.request` was asked to send."""
+    """Sends a request of `urllib.request`."""
 
     https_request = urllib.request.AbstractHTTPHandler.do_request_
 
@@ -80,14 +80,14 @@ class HostHandler(urllib.request.HTTPHandler):
 
 
 def install() -> None:
-    """Makes `urllib.request.urlopen` ask the host."""
+    """Makes `urllib.request.urlopen` send requests through the host."""
     urllib.request.install_opener(urllib.request.build_opener(HostHandler))
 
 
 def _exchange(req: urllib.request.Request) -> urllib.response.addinfourl:
     body = _bytes(req.data)
     headers = {**req.unredirected_hdrs, **req.headers}
-    # The host sets it, and allows no other.
+    # The host sets this header, and refuses any other value.
     fields = [(name, str(value).encode("latin-1")) for name, value in headers.items() if name.lower() != "host"]
     try:
         request = types.OutgoingRequest(types.Fields.from_list(fields))
@@ -132,7 +132,7 @@ def _method(name: str) -> Any:
 
 
 def _timeouts(seconds: Any) -> Any:
-    # What urllib has for "none was given" is no number.
+    # The default timeout of urllib is an object, not a number.
     if not isinstance(seconds, (int, float)):
         return None
     options, nanoseconds = types.RequestOptions(), int(seconds * 1e9)
@@ -143,14 +143,14 @@ def _timeouts(seconds: Any) -> Any:
 
 
 def _write(outgoing: Any, body: bytes) -> None:
-    """Writes the body. A server that does not want all of it has answered before its end."""
+    """Writes the body. A server that does not need all of it has responded before its end."""
     try:
         with outgoing.write() as stream:
             for at in range(0, len(body), _WRITTEN):
                 stream.blocking_write_and_flush(body[at : at + _WRITTEN])
         types.OutgoingBody.finish(outgoing, None)
     except Err:
-        # The response, or why there is none, says more.
+        # The response, or its error, has more information.
         pass
 
 
@@ -167,7 +167,7 @@ def _response(req: urllib.request.Request, response: Any) -> urllib.response.add
 
 
 class _Body(io.RawIOBase):
-    """The body of a response, read piece by piece."""
+    """The body of a response, read in parts."""
 
     def __init__(self, body: Any, response: Any) -> None:
         self._owners = [body.stream(), body, response]
@@ -189,7 +189,7 @@ class _Body(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        # In this order: the host ends the call if one goes before what came out of it.
+        # In this order: the host ends the call if a resource is dropped before its children.
         for owner in self._owners:
             owner.__exit__(None, None, None)
         self._owners = []

@@ -1,4 +1,4 @@
-"""Turns what the SDK has into what crosses to the host, and back. Exists in a component only."""
+"""Converts the types of the SDK to those of the contract, and back. Exists only in a component."""
 
 # mypy: disable-error-code="import-not-found"
 
@@ -34,12 +34,12 @@ def text(value: None) -> None: ...
 
 
 def text(value: str | None) -> str | None:
-    """Text that can cross. A lone surrogate, as in a file name that is not UTF-8, cannot."""
+    """Returns text that can be passed to the host. A lone surrogate, as in a file name that is not UTF-8, cannot."""
     return None if value is None else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def definition(tool: Tool) -> types.ToolDefinition:
-    """The definition of a tool."""
+    """Converts the definition of a tool."""
     return types.ToolDefinition(
         name=tool.name,
         title=text(tool.title),
@@ -58,7 +58,7 @@ def definition(tool: Tool) -> types.ToolDefinition:
 
 
 def prompt(prompt: Prompt) -> types.PromptDefinition:
-    """The definition of a prompt."""
+    """Converts the definition of a prompt."""
     return types.PromptDefinition(
         name=prompt.name,
         title=text(prompt.title),
@@ -73,7 +73,7 @@ def prompt(prompt: Prompt) -> types.PromptDefinition:
 
 
 def resource(resource: Readable) -> types.ResourceDefinition:
-    """The definition of a resource."""
+    """Converts the definition of a resource."""
     return types.ResourceDefinition(
         uri=text(resource.uri),
         size=resource.size,
@@ -83,7 +83,7 @@ def resource(resource: Readable) -> types.ResourceDefinition:
 
 
 def template(resource: Readable) -> types.ResourceTemplate:
-    """The definition of the resources of a template."""
+    """Converts the definition of the resources of a template."""
     return types.ResourceTemplate(uri_template=text(resource.uri), **_common(resource))
 
 
@@ -110,23 +110,23 @@ def _icon(icon: Icon) -> types.Icon:
 
 
 def output(answer: Answer) -> types.Output:
-    """A result."""
+    """Converts a result."""
     return types.Output([_block(block) for block in answer.content], text(answer.structured), text(answer.meta))
 
 
 def filled(prompt: Filled) -> types.PromptOutput:
-    """A prompt with its arguments filled in."""
+    """Converts a prompt with its arguments filled in."""
     messages = [types.PromptMessage(_role(role), _block(block)) for role, block in prompt.messages]
     return types.PromptOutput(text(prompt.description), messages, text(prompt.meta))
 
 
 def item(item: Item) -> types.ResourceContents:
-    """One item of what is read."""
+    """Converts one item of a resource."""
     return types.ResourceContents(text(item.uri), text(item.mime_type), text(item.text), item.data, text(item.meta))
 
 
 def completions(found: Completions) -> types.Completions:
-    """Values that an argument could have."""
+    """Converts values that an argument could have."""
     return types.Completions([text(value) for value in found.values], found.total, bool(found.has_more))
 
 
@@ -154,7 +154,7 @@ def _block(block: Block) -> types.Content:
 
 
 class Building(Nothing):
-    """Stands in for the host while the plugin is built, when there is none."""
+    """The stub for the host while the plugin is built, when there is no host."""
 
     def config(self, key: str) -> str | None:
         return self.config_all().get(key)
@@ -172,7 +172,7 @@ class Building(Nothing):
 
 
 class WitHost:
-    """The host, across the boundary."""
+    """The host, over the contract."""
 
     def log(self, level: Level, message: str) -> None:
         host.log(host.Level[level.name], text(str(message)))
@@ -195,7 +195,7 @@ class WitHost:
             types.Question(text(one.key), types.QuestionKind[one.kind.upper()], _json(one.params), one.required)
             for one in questions
         ]
-        # If an answer is missing, the call ends here.
+        # If an answer is missing, the call ends at this point.
         try:
             answers: list[str] = host.ask(asked)
         except Err as error:

@@ -1,9 +1,9 @@
-"""The world of `wit/python.wit` that a plugin is built for: the one with what it offers, and nothing else.
+"""The world of `wit/python.wit` that a plugin targets: the one with exactly its offers.
 
     componentize-py -d toolbay/wit -w $(python -B -m toolbay.worlds src) componentize …
 
 imports `app.py` from the folder `src` and writes the name of its world. With
-`-B`, it leaves no files beside the sources.
+`-B`, it leaves no files in the folder of the sources.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PARTS = ("Tools", "Prompts", "Resources", "Completion")
 
 
 def needed(offered: Offers) -> list[str]:
-    """The interfaces with what the plugin offers."""
+    """Returns the interfaces of the plugin's offers."""
     parts = {
         "Tools": bool(offered.tools),
         "Prompts": bool(offered.prompts),
@@ -32,16 +32,16 @@ def needed(offered: Offers) -> list[str]:
 
 
 def world(parts: Sequence[str]) -> str:
-    """The world with these interfaces."""
+    """Returns the world with these interfaces."""
     return "python" if list(parts) == ["Tools"] else f"python-{'-'.join(parts).lower()}"
 
 
 def check(offered: Offers, exported: set[str]) -> None:
-    """Raises a `DefinitionError` if the component that is being built does not export what the plugin offers."""
+    """Raises a `DefinitionError` if the component that is being built does not export the plugin's offers."""
     parts = needed(offered)
     if not parts:
         raise DefinitionError("app.py offers nothing: put `@tool`, `@prompt` or `@resource` above a function")
-    # An argument that is one of a few values is completed where that is possible.
+    # An argument that is a choice is completed only if the world has completion.
     missing = [part for part in parts if part not in exported and (part != "Completion" or offered.completions)]
     if missing:
         raise DefinitionError(
@@ -58,7 +58,7 @@ def main(folder: str) -> None:
     """Writes the name of the world of the `app.py` in `folder`."""
     sys.path.insert(0, folder)
     parts: Sequence[str] = _PARTS
-    # What is wrong with it, the build says in better words, whatever its world is.
+    # The build reports an error in the module better, for any world.
     with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(sys.stderr):
         import app  # type: ignore[import-not-found] # noqa: F401  The plugin.
 

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Code that the tests share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolbay.errors import DefinitionError
 
 
 class TestCase(unittest.TestCase):
-    """A test that begins with a plugin that offers nothing, and leaves none."""
+    """A test that begins with a plugin without offers, and removes those of the test at the end."""
 
     maxDiff = None
 
@@ -21,13 +21,13 @@ class TestCase(unittest.TestCase):
         self.addCleanup(setattr, registry, "_seen", before)
 
     def assert_refused(self, function: Callable[..., Any], message: str) -> None:
-        """The function cannot be a tool, for the reason that holds `message`."""
+        """Asserts that the function cannot be a tool, with an error that contains `message`."""
         with self.assertRaises(DefinitionError) as caught:
             testing.definition(function)
         self.assertIn(message, str(caught.exception))
 
     def assert_wrong(self, *messages: str) -> None:
-        """The plugin cannot be built, for reasons that hold these messages, one a line."""
+        """Asserts that the plugin cannot be built, with errors that contain these messages, one per line."""
         with self.assertRaises(DefinitionError) as caught:
             registry.offers()
         lines = str(caught.exception).splitlines()
@@ -37,10 +37,10 @@ class TestCase(unittest.TestCase):
 
 
 def parameter(function: Callable[..., Any], name: str = "x") -> dict[str, Any]:
-    """The schema of a parameter."""
+    """Returns the schema of a parameter."""
     return definition(function).input_schema["properties"][name]
 
 
 def definition(function: Callable[..., Any]) -> Tool:
-    """What clients are told."""
+    """Returns the definition that clients receive."""
     return testing.definition(function)

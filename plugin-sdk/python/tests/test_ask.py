@@ -1,4 +1,4 @@
-"""Questions to the caller: what is asked, what the answer is, and forms that cannot be shown."""
+"""Questions to the caller: their parameters, their answers, and forms that cannot be shown."""
 
 import enum
 from dataclasses import dataclass, field

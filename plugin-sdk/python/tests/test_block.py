@@ -1,4 +1,4 @@
-"""The kinds of content block, one by one."""
+"""The kinds of content blocks."""
 
 from dataclasses import fields as fields_of
 from typing import Any, get_args
@@ -8,7 +8,7 @@ from tests.support import TestCase
 from toolbay import Audio, Content, Failed, Image, Output, Resource, ResourceLink, Text, testing, tool
 from toolbay.block import Block, Fields, fields
 
-#: What there is of each kind, with all that it may have.
+#: A block of each kind, with all fields that it may have.
 BLOCKS: list[tuple[Block, Fields]] = [
     (Text("a"), Fields("text", text="a")),
     (Image(b"a", "image/gif"), Fields("image", data=b"a", mime_type="image/gif")),

@@ -1,4 +1,4 @@
-"""The way of a call: from JSON to content, or to a failure."""
+"""Calls: from JSON to content, or to a failure."""
 
 import enum
 from dataclasses import dataclass

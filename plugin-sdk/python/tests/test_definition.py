@@ -1,4 +1,4 @@
-"""What clients are told about a tool, and functions that cannot be one."""
+"""The definitions of tools, and functions that cannot be tools."""
 
 import datetime
 import decimal

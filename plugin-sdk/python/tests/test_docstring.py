@@ -1,4 +1,4 @@
-"""What a docstring says of the whole, and what of each parameter."""
+"""Descriptions in docstrings: of the function, and of each parameter."""
 
 import unittest
 

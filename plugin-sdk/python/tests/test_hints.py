@@ -1,4 +1,4 @@
-"""What a hint means: the schema that it makes, and the value that it reads."""
+"""The meaning of hints: their schemas, and the values that are read with them."""
 
 import typing
 import unittest
@@ -203,7 +203,8 @@ class Schemas(TestCase):
     @unittest.skipUnless(hasattr(typing, "NotRequired"), "of Python 3.11")
     def test_what_is_not_required(self) -> None:
         names = {"TypedDict": TypedDict, "NotRequired": typing.NotRequired, "Required": typing.Required}
-        # As text, where Python itself does not see what is required.
+        # Hints as text, with which Python itself does not detect required
+        # members.
         for future in ("", "from __future__ import annotations\n"):
             exec(
                 f"{future}class A(TypedDict):\n  a: NotRequired[int]\n  b: str\n"

@@ -1,4 +1,4 @@
-"""What a tool asks of the host, and what stands in for it."""
+"""The host's functions for tools, and their replacement in tests."""
 
 import contextlib
 import enum

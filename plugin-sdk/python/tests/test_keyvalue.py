@@ -1,4 +1,4 @@
-"""State in the memory of tests, which is used as that of the host is."""
+"""State in the memory of tests, which is used like that of the host."""
 
 from tests.support import TestCase
 from toolbay import keyvalue

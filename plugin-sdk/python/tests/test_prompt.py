@@ -1,4 +1,4 @@
-"""Prompts: what clients are told, what they get, and functions that cannot be one."""
+"""Prompts: their definitions, their results, and functions that cannot be prompts."""
 
 import enum
 from collections.abc import Callable

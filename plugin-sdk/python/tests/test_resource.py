@@ -1,4 +1,4 @@
-"""Resources: what clients are told, what they read, and functions that cannot be one."""
+"""Resources: their definitions, their contents, and functions that cannot be resources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which URIs fit a template, and templates that cannot be one."""
+"""URIs that match a template, and invalid templates."""
 
 import time
 import unittest

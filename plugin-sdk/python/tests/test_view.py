@@ -1,4 +1,4 @@
-"""Views: what a tool and a page say of themselves, and what is wrong with them."""
+"""Views: the metadata of tools and pages, and errors in it."""
 
 from tests.support import TestCase
 from toolbay import DefinitionError, View, resource, testing, tool

@@ -1,4 +1,4 @@
-"""Which world a plugin is built for."""
+"""The world that a plugin targets."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ class Worlds(TestCase):
         expected = {}
         for chosen in product([False, True], repeat=4):
             some = [part for part, is_in in zip(parts, chosen, strict=True) if is_in]
-            # Completion alone would complete nothing.
+            # Only completion, without other offers, would complete nothing.
             if some and set(some) & {"Prompts", "Resources"} or some == ["Tools"]:
                 expected[worlds.world(some)] = "".join(f"    export {part.lower()};\n" for part in some)
         self.assertEqual(found, expected)
@@ -70,7 +70,7 @@ class Worlds(TestCase):
         prompt(chosen)
         offered = registry.offers()
         self.assertEqual(worlds.needed(offered), ["Prompts", "Completion"])
-        # It need not be.
+        # The completion is optional.
         worlds.check(offered, {"Prompts"})
 
     def test_what_would_not_be_exported_is_an_error(self) -> None:
@@ -93,7 +93,7 @@ class Worlds(TestCase):
         cases = [
             (TOOL, "python"),
             (TOOL + PROMPT, "python-tools-prompts"),
-            # The build says what is wrong.
+            # The build reports the error.
             ("import nothing_of_the_kind", everything),
             ("raise SystemExit", everything),
             ("", everything),

@@ -1,4 +1,4 @@
-//! The shapes of the contract in `wit/plugin.wit`, as the component model's canonical ABI lays them out in memory.
+//! The types of the contract in `wit/plugin.wit`, in the memory layout of the component model's canonical ABI.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -13,7 +13,8 @@ pub fn List(comptime T: type) type {
         const Self = @This();
 
         pub fn of(from: []const T) Self {
-            // Where an empty slice points is nobody's business in Zig; the host wants it to be in memory.
+            // In Zig, the pointer of an empty slice may have any value. The host requires an address within
+            // memory.
             return .{ .ptr = if (from.len > 0) from.ptr else @ptrFromInt(@alignOf(T)), .len = from.len };
         }
 
@@ -222,7 +223,7 @@ comptime {
     }
 }
 
-/// The host refuses text that is not UTF-8: U+FFFD takes the place of what is not.
+/// Replaces invalid UTF-8, which the host refuses, by U+FFFD.
 pub fn text(arena: Allocator, from: []const u8) Allocator.Error!String {
     if (std.unicode.utf8ValidateSlice(from)) return .of(from);
     return .of(try arena.print("{f}", .{std.unicode.fmtUtf8(from)}));

@@ -8,10 +8,10 @@ const Call = toolbay.Call;
 const Stringify = std.json.Stringify;
 const Value = std.json.Value;
 
-/// What is asked, as the contract counts it.
+/// The kind of a question, with the numbers of the contract.
 pub const Kind = enum(u8) { form, url, sampling, roots };
 
-/// A question as the host gets it.
+/// A question as the host receives it.
 pub const Asked = struct {
     key: []const u8,
     kind: Kind,
@@ -20,14 +20,14 @@ pub const Asked = struct {
     required: bool,
 };
 
-/// What the host says: the client's results as JSON, or why there are none.
+/// The host's response: the client's results as JSON, or the reason why there are none.
 pub const Results = union(enum) {
     answers: []const []const u8,
     unsupported: []const u8,
     invalid: []const u8,
 };
 
-/// What came of a question.
+/// The outcome of a question.
 pub fn Answer(comptime T: type) type {
     return union(enum) {
         /// The form is filled in, the user agreed to open the page, or there is an answer.
@@ -36,7 +36,7 @@ pub fn Answer(comptime T: type) type {
         declined,
         /// The user closed the form without a decision.
         cancelled,
-        /// The client cannot answer an optional question, and why.
+        /// The client cannot answer an optional question, with the reason.
         unsupported: []const u8,
     };
 }
@@ -48,9 +48,9 @@ pub fn Form(comptime T: type) type {
     return struct {
         /// Identifies the question within the call: 1 to 64 characters of `A-Z a-z 0-9 _ - .`
         key: []const u8,
-        /// What the form is for.
+        /// The purpose of the form.
         message: []const u8,
-        /// A client that cannot answer leads to `.unsupported`; without this, it ends the call.
+        /// If set, a client that cannot answer leads to `.unsupported`. Without it, the call ends.
         optional: bool = false,
 
         const Self = @This();
@@ -90,10 +90,11 @@ fn check(comptime T: type) void {
     }
 }
 
-/// A page for the user to open, such as one to sign in. The answer says whether the user agreed, and not what happened there.
+/// A page for the user to open, such as one to sign in. The answer states whether the user agreed, not what happened on
+/// the page.
 pub const Visit = struct {
     key: []const u8,
-    /// What the page is for.
+    /// The purpose of the page.
     message: []const u8,
     /// Begins with `https://`.
     url: []const u8,
@@ -113,10 +114,10 @@ pub const Visit = struct {
 /// A text for the client's model to write.
 pub const Sampling = struct {
     key: []const u8,
-    /// What the user says; or a conversation in `messages`.
+    /// The user's text. For a conversation, use `messages`.
     text: []const u8 = "",
     messages: []const Said = &.{},
-    /// What the model is told beforehand.
+    /// The system prompt.
     system: ?[]const u8 = null,
     max_tokens: u32,
     /// Further parameters as in MCP, such as `temperature`: a JSON object, whose members replace those of the above.
@@ -157,7 +158,7 @@ pub const Sampling = struct {
     }
 };
 
-/// What the client's model wrote.
+/// The text that the client's model wrote.
 pub const Sampled = struct {
     /// Several blocks are joined by line feeds.
     text: []const u8,
@@ -184,7 +185,7 @@ pub const Roots = struct {
     }
 };
 
-/// A folder that the user works in. What the plugin can open is still up to its grant.
+/// A folder that the user works in. The plugin can open it only if its grant allows that.
 pub const Root = struct {
     /// Begins with `file://`.
     uri: []const u8,
@@ -200,7 +201,7 @@ fn string(value: Value, name: []const u8) ?[]const u8 {
     return if (found == .string) found.string else null;
 }
 
-/// The answers to a tuple of questions: a tuple, too.
+/// The answers to a tuple of questions, which are also a tuple.
 pub fn Answers(comptime Questions: type) type {
     const Types = @typeInfo(Questions).@"struct".field_types;
     var answers: [Types.len]type = undefined;
@@ -238,7 +239,7 @@ fn params(call: *Call, question: anytype) toolbay.CallError![]const u8 {
     var json: Stringify = .{ .writer = &text.writer };
     writeParams(question, &json) catch return error.OutOfMemory;
     const more = if (@hasField(@TypeOf(question), "more")) question.more orelse return text.written() else return text.written();
-    // A member that is there twice is the later one.
+    // The later of two members with the same name wins.
     const both = try call.print("[{s},{s}]", .{ text.written(), more });
     const parts = std.json.parseFromSliceLeaky([2]Value, call.arena, both, .{}) catch |err| switch (err) {
         error.OutOfMemory => return error.OutOfMemory,

@@ -1,4 +1,4 @@
-//! The host of this plugin, or the one of a test.
+//! The host of this plugin, or that of a test.
 
 const std = @import("std");
 const builtin = @import("builtin");
@@ -8,7 +8,7 @@ const Level = toolbay.Level;
 const Setting = toolbay.Setting;
 const questions = @import("ask.zig");
 
-/// WebAssembly plugins have a host; tests on the machine have the one in `testing.zig`.
+/// WebAssembly plugins have a host. Native tests have the one in `testing.zig`.
 pub const real = builtin.cpu.arch.isWasm();
 const stand_in = toolbay.testing.host;
 
@@ -22,7 +22,7 @@ const imports = struct {
     extern "toolbay:plugin/host@0.2.0" fn @"resource-updated"(uri: [*]const u8, len: usize) void;
 };
 
-/// Where the host's strings go, and all that a call needs.
+/// The allocator for the host's strings, and for all other memory of a call.
 pub const memory = if (real) @import("memory.zig").allocator else std.heap.page_allocator;
 
 pub fn log(level: Level, message: []const u8) void {

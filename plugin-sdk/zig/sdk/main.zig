@@ -1,5 +1,5 @@
-//! The root of a plugin: what the component exports, over the tools, prompts, resources and completions of the module
-//! `plugin`. It exports the interfaces of those that are there.
+//! The root of a plugin: the exports of the component, which dispatch to the tools, prompts, resources and
+//! completions of the module `plugin`. It exports the interfaces of those that the module declares.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -7,7 +7,7 @@ const plugin = @import("plugin");
 const toolbay = @import("toolbay");
 const abi = toolbay.abi;
 
-/// The safety checks of Zig report here.
+/// Handler of Zig's safety checks.
 pub const panic = toolbay.panic;
 
 /// Nothing is freed: the instance ends with the call.
@@ -19,7 +19,7 @@ const has_completions = @hasDecl(plugin, "completions");
 
 comptime {
     @export(&reallocate, .{ .name = "cabi_realloc" });
-    // A plugin without anything is told that it has no tools.
+    // A plugin that offers nothing gets the error that it has no tools.
     if (@hasDecl(plugin, "tools") or !(has_prompts or has_resources)) {
         @export(&listTools, .{ .name = "toolbay:plugin/tools@0.2.0#list-tools" });
         @export(&callTool, .{ .name = "toolbay:plugin/tools@0.2.0#call-tool" });
@@ -41,9 +41,9 @@ comptime {
     )) |why| @compileError(why);
 }
 
-/// Memory that the host writes strings into.
+/// Allocates memory that the host writes strings to.
 fn reallocate(old: [*]u8, old_size: usize, alignment: usize, size: usize) callconv(.c) [*]u8 {
-    // Enough for every shape of the contract.
+    // Enough for every type of the contract.
     const all: std.mem.Alignment = .@"8";
     std.debug.assert(alignment <= all.toByteUnits());
     const new = arena.alignedAlloc(u8, all, @max(size, 1)) catch outOfMemory();
@@ -84,7 +84,7 @@ fn run(name: []const u8, arguments: []const u8) Allocator.Error!abi.Answer {
     return abi.answer(arena, output);
 }
 
-/// The place of an answer that the host reads after the function has returned.
+/// The memory of a result, which the host reads after the function has returned.
 fn keep(comptime T: type, value: T) *const T {
     const place = struct {
         var kept: T = undefined;
@@ -93,7 +93,7 @@ fn keep(comptime T: type, value: T) *const T {
     return &place.kept;
 }
 
-/// A failure for the host.
+/// Returns a failure for the host.
 fn failure(comptime Answer: type, call: *toolbay.Call, err: anyerror) Allocator.Error!Answer {
     const message = try abi.text(arena, toolbay.messageOf(call, err));
     return .failed(if (err == error.InvalidArguments) .invalid_arguments else .failed, message);

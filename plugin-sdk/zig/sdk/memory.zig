@@ -1,19 +1,21 @@
-//! The memory of a call, in plugins in Zig and of the SDK for C.
+//! The memory of a call, in plugins in Zig and in the SDK for C.
 //!
-//! The allocator of the standard library asks the system for a page for each size of block, and that takes longer than
-//! most calls. So the first blocks of a call come out of a room that the plugin begins with, one after the other. Of
-//! these, only the newest can be freed. What does not fit into the room is left to the standard library, which reuses
-//! what is freed: a long call loses no more than the room.
+//! The allocator of the standard library requests a page from the system for each size of block, which takes longer
+//! than
+//! most calls. So the first blocks of a call are allocated one after the other in a static buffer of the plugin. Of
+//! these, only the newest can be freed. The standard library allocates blocks that do not fit in the buffer, and
+//! reuses
+//! freed memory: a long call wastes at most the buffer.
 
 const std = @import("std");
 const builtin = @import("builtin");
 const Alignment = std.mem.Alignment;
 
-/// Enough for most calls. What is not touched of it costs nothing.
+/// Enough for most calls. Pages that are never touched cost nothing.
 const size = 256 << 10;
 
 var room: [size]u8 align(16) = undefined;
-/// How much of it is taken.
+/// The number of bytes in use.
 var taken: usize = 0;
 
 const system = if (builtin.cpu.arch.isWasm()) std.heap.wasm_allocator else std.heap.page_allocator;
@@ -24,7 +26,7 @@ pub const allocator: std.mem.Allocator = .{
 };
 
 fn alloc(_: *anyopaque, len: usize, alignment: Alignment, return_address: usize) ?[*]u8 {
-    // Of the address: it may have to be a multiple of more than the room's.
+    // Aligns the address: the block's alignment may be larger than the buffer's.
     const base = @intFromPtr(&room);
     const begin = alignment.forward(base + taken) - base;
     if (begin > size or len > size - begin) return system.rawAlloc(len, alignment, return_address);
@@ -50,7 +52,7 @@ fn free(_: *anyopaque, block: []u8, alignment: Alignment, return_address: usize)
     if (begin + block.len == taken) taken = begin;
 }
 
-/// Where a block begins in the room; null if it is not in it.
+/// Returns the offset of a block in the buffer; null if it is outside.
 fn offset(block: []u8) ?usize {
     const begin = @intFromPtr(block.ptr) -% @intFromPtr(&room);
     return if (begin < size) begin else null;

@@ -1,4 +1,4 @@
-//! Prompts, resources and completions: from their functions to what the host asks for.
+//! Prompts, resources and completions: converts their functions to those that the host calls.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -21,7 +21,7 @@ pub const Argument = struct {
 /// A function that takes, in this order, the `*Call` and a struct of arguments, or only one of them, or neither. Each field
 /// is `[]const u8`, a number, a `bool`, an enum or an optional of these; one with a default may be left out. It returns
 ///
-/// - text or another block (`[]const u8`, `Text`, `Image` ...): one message, which the user says,
+/// - text or another block (`[]const u8`, `Text`, `Image` ...): one message of the user,
 /// - several of these: a tuple,
 /// - `Message`, `[]const Message` or `Messages`,
 /// - any of these or an error.
@@ -47,10 +47,10 @@ pub const PromptRun = struct {
 };
 
 /// A function that takes, in this order, the `*Call` and, for a template, a struct with the variables of the URI, or only one
-/// of them, or neither. The fields are as those of a prompt. It returns
+/// of them, or neither. The fields have the types of those of a prompt. It returns
 ///
 /// - text: `[]const u8`,
-/// - bytes, or an item with a URI of its own: `Item`,
+/// - bytes, or an item with its own URI: `Item`,
 /// - a struct, which becomes JSON,
 /// - several of these: `[]const Item`, or a tuple,
 /// - null for an optional of the above if there is no such resource,
@@ -75,8 +75,9 @@ pub const ResourceRun = struct {
     }
 };
 
-/// A function that takes what was typed so far as `[]const u8`, and before it perhaps the `*Call`, whose `given` has the
-/// arguments that are complete. It returns `[]const []const u8` or `Suggestions`, or one of these or an error.
+/// A function that takes the text that was typed so far as `[]const u8`, optionally preceded by the `*Call`, whose
+/// `given` has the arguments that are complete. It returns `[]const []const u8` or `Suggestions`, or one of these or an
+/// error.
 pub const CompletionRun = struct {
     call: *const fn (*Call, []const u8) anyerror!toolbay.Suggestions,
 
@@ -150,7 +151,7 @@ fn parse(comptime T: type, context: *Call, values: []const Setting) !T {
 fn parsed(comptime T: type, text: []const u8) ?T {
     const trimmed = std.mem.trim(u8, text, &std.ascii.whitespace);
     return switch (@typeInfo(T)) {
-        // Not `parsed` alone, whose null would be a value of the optional.
+        // Not only `parsed`, because its null would be a value of the optional.
         .optional => |optional| if (parsed(optional.child, text)) |value| @as(T, value) else null,
         .bool => if (std.mem.eql(u8, trimmed, "true")) true else if (std.mem.eql(u8, trimmed, "false")) false else null,
         .int => std.fmt.parseInt(T, trimmed, 10) catch null,
@@ -240,8 +241,8 @@ pub fn getPrompt(prompts: []const toolbay.Prompt, context: *Call, name: []const 
     return context.fail("there is no prompt `{s}`", .{name});
 }
 
-/// Finds the resource and reads it; nothing if there is no such resource. A resource without variables comes before a
-/// template that its URI fits.
+/// Finds the resource and reads it. Returns no items if there is no such resource. A resource without variables takes
+/// precedence over a template that its URI matches.
 pub fn readResource(resources: []const toolbay.Resource, context: *Call, uri: []const u8) anyerror![]const toolbay.Item {
     context.uri = uri;
     for ([_]bool{ false, true }) |templates| {
@@ -259,10 +260,10 @@ pub fn readResource(resources: []const toolbay.Resource, context: *Call, uri: []
     return &.{};
 }
 
-/// What has an argument to complete, as the contract counts it.
+/// The kind of item whose argument is completed, with the numbers of the contract.
 pub const Kind = enum(u8) { prompt, resource_template };
 
-/// Finds the completion and calls it. What nothing completes has no values.
+/// Finds the completion and calls it. An argument without a completion has no values.
 pub fn complete(completions: []const toolbay.Completion, context: *Call, kind: Kind, target: []const u8, argument: []const u8, typed: []const u8) anyerror!toolbay.Suggestions {
     for (completions) |completion| {
         const name = switch (kind) {
@@ -275,9 +276,9 @@ pub fn complete(completions: []const toolbay.Completion, context: *Call, kind: K
     return .{};
 }
 
-// Mistakes.
+// Errors.
 
-/// What is wrong with what a plugin offers, if anything is. `main.zig` makes it an error of the compiler.
+/// Returns a message about an error in the items that a plugin offers, or null. `main.zig` makes it a compile error.
 pub fn mistake(comptime prompts: []const toolbay.Prompt, comptime resources: []const toolbay.Resource, comptime completions: []const toolbay.Completion) ?[]const u8 {
     comptime {
         @setEvalBranchQuota(1_000_000);

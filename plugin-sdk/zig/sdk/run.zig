@@ -1,4 +1,4 @@
-//! From a function to a tool: its arguments out of JSON, its result into an output.
+//! Converts a function to a tool: reads its arguments from JSON, and converts its result to an output.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -69,7 +69,7 @@ fn ResultOf(comptime Function: type) type {
     };
 }
 
-/// The host has checked the arguments against the schema; a type may know better than its schema.
+/// The host has checked the arguments against the schema, but a type may be stricter than its schema.
 fn parse(comptime Arguments: type, context: *Call, json: []const u8) !Arguments {
     return std.json.parseFromSliceLeaky(Arguments, context.arena, json, .{}) catch |err| switch (err) {
         error.OutOfMemory => return error.OutOfMemory,
@@ -77,7 +77,8 @@ fn parse(comptime Arguments: type, context: *Call, json: []const u8) !Arguments 
     };
 }
 
-/// What is structured content in a result, if anything is. Nothing in an optional: what is promised must always be there.
+/// The type of the structured content in a result, if there is one. An optional has none: a declared type must always
+/// be present.
 fn StructuredOf(comptime Result: type) ?type {
     switch (@typeInfo(Result)) {
         .@"struct" => |info| {
@@ -91,7 +92,7 @@ fn StructuredOf(comptime Result: type) ?type {
     }
 }
 
-/// Whether it is a block, of any kind or of one.
+/// Returns whether the type is a block, of any kind or of one.
 pub fn isContent(comptime T: type) bool {
     for (@typeInfo(Content).@"union".field_types) |Field| {
         if (T == Field) return true;
@@ -99,7 +100,7 @@ pub fn isContent(comptime T: type) bool {
     return T == Content;
 }
 
-/// A text or a block of one kind as a block.
+/// Returns a text, or a block of one kind, as a block.
 pub fn contentOf(value: anytype) Content {
     const T = @TypeOf(value);
     if (T == Content) return value;
@@ -137,7 +138,7 @@ const Building = struct {
     }
 };
 
-/// Finds the tool and runs it. What an error means, `messageOf` says.
+/// Finds the tool and runs it. `messageOf` returns the meaning of an error.
 pub fn dispatch(tools: []const toolbay.Tool, context: *Call, name: []const u8, arguments: []const u8) anyerror!Output {
     for (tools) |tool| {
         if (std.mem.eql(u8, tool.name, name)) return tool.run.call(context, arguments);
@@ -145,7 +146,7 @@ pub fn dispatch(tools: []const toolbay.Tool, context: *Call, name: []const u8, a
     return context.fail("there is no tool `{s}`", .{name});
 }
 
-/// The text of an error for the model: its message, or else its name.
+/// Returns the text of an error for the model: its message, or else its name.
 pub fn messageOf(context: *const Call, err: anyerror) []const u8 {
     return switch (err) {
         error.InvalidArguments, error.Failed => if (context.message.len > 0) context.message else @errorName(err),

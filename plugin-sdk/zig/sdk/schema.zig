@@ -1,6 +1,6 @@
-//! JSON Schema out of types, as `std.json` reads and writes them.
+//! Generates the JSON Schema of types, as `std.json` reads and writes them.
 //!
-//! A struct may say more of its fields:
+//! A struct can describe its fields:
 //!
 //! ```zig
 //! const Search = struct {
@@ -21,7 +21,7 @@ const Allocator = std.mem.Allocator;
 const Stringify = std.json.Stringify;
 const Error = Stringify.Error;
 
-/// The options of a field in `docs`, besides its description.
+/// The options of a field in `docs`, other than its description.
 pub const Doc = struct {
     title: ?[]const u8 = null,
     description: ?[]const u8 = null,
@@ -33,14 +33,14 @@ pub const Doc = struct {
     max_length: ?usize = null,
     /// A regular expression that a text matches.
     pattern: ?[]const u8 = null,
-    /// What a text is: `email`, `uri`, `date` or `date-time`.
+    /// The format of a text: `email`, `uri`, `date` or `date-time`.
     format: ?[]const u8 = null,
 };
 
 /// A field with a default may be left out of arguments and forms, but a result always has it. There is no null in a form.
 pub const Use = enum { arguments, result, form };
 
-/// The function that writes the schema of a struct.
+/// Returns the function that writes the schema of a struct.
 pub fn of(comptime T: type, comptime use: Use) *const fn (Allocator) Allocator.Error![]const u8 {
     return struct {
         fn text(arena: Allocator) Allocator.Error![]const u8 {
@@ -80,7 +80,7 @@ fn writeProperties(comptime T: type, comptime use: Use, json: *Stringify) Error!
     }
     try json.endObject();
     try writeRequired(T, use, json);
-    // Clients show only a part of JSON Schema as a form, in which this is not.
+    // Clients support only a part of JSON Schema in forms, which excludes this keyword.
     if (use != .form) try member(json, "additionalProperties", false);
 }
 
@@ -97,13 +97,13 @@ fn writeRequired(comptime T: type, comptime use: Use, json: *Stringify) Error!vo
     if (required.len > 0) try member(json, "required", required);
 }
 
-/// A null that stands for "left out" is no default worth telling.
+/// Writes the default, unless it is null: such a default only means that the field is left out.
 fn writeDefault(comptime T: type, default: T, json: *Stringify) Error!void {
     if (@typeInfo(T) == .optional and default == null) return;
     try member(json, "default", default);
 }
 
-/// The members of the schema of one value.
+/// Writes the members of the schema of one value.
 fn writeValue(comptime T: type, comptime use: Use, comptime doc: Doc, json: *Stringify) Error!void {
     if (T == std.json.Value) return;
     switch (@typeInfo(T)) {
@@ -181,7 +181,7 @@ fn writeList(comptime Item: type, comptime use: Use, comptime doc: Doc, json: *S
     if (doc.max_length) |length| try member(json, "maxItems", length);
 }
 
-/// The JSON type of what is neither an object nor a list.
+/// Returns the JSON type of a value that is neither an object nor a list.
 pub fn simple(comptime T: type) ?[]const u8 {
     return switch (@typeInfo(T)) {
         .bool => "boolean",
@@ -196,7 +196,7 @@ pub fn simple(comptime T: type) ?[]const u8 {
 fn writeDetails(comptime T: type, comptime doc: Doc, nullable: bool, json: *Stringify) Error!void {
     switch (@typeInfo(T)) {
         .int => |int| {
-            // The bounds of 64 bits are not exact in every client.
+            // 64-bit bounds are not exact in every client.
             const small = int.bits < 64;
             if (doc.minimum) |bound| {
                 try writeBound("minimum", bound, json);
@@ -230,7 +230,7 @@ fn writeDetails(comptime T: type, comptime doc: Doc, nullable: bool, json: *Stri
     }
 }
 
-/// A bound, without a fraction where it has none.
+/// Writes a bound, without a fraction if it is an integer.
 fn writeBound(name: []const u8, comptime bound: f64, json: *Stringify) Error!void {
     if (@trunc(bound) == bound and @abs(bound) < 1 << 53) {
         try member(json, name, @as(i64, @intFromFloat(bound)));
@@ -244,7 +244,7 @@ pub fn member(json: *Stringify, name: []const u8, value: anytype) Error!void {
     try json.write(value);
 }
 
-/// The entry of `docs` for a field.
+/// Returns the entry of `docs` for a field.
 pub fn docOf(comptime T: type, comptime name: []const u8) Doc {
     if (!@hasDecl(T, "docs") or !@hasField(@TypeOf(T.docs), name)) return .{};
     const said = @field(T.docs, name);

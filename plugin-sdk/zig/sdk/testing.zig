@@ -1,4 +1,4 @@
-//! Tests of a plugin on the machine where it is written, without a host: `zig build test`.
+//! Native tests of a plugin, without a host: `zig build test`.
 //!
 //! ```zig
 //! test "greets" {
@@ -12,17 +12,17 @@ const toolbay = @import("toolbay.zig");
 const Asked = @import("ask.zig").Asked;
 const Results = @import("ask.zig").Results;
 
-/// A test's memory is not freed either.
+/// The memory of a test is not freed, as in a plugin.
 const arena = std.heap.page_allocator;
 
 /// The outcome of a call.
 pub const Answer = union(enum) {
     output: toolbay.Output,
-    /// Why it failed.
+    /// The reason why it failed.
     invalid_arguments: []const u8,
     failed: []const u8,
 
-    /// The first text, or the message of a failure; empty without either.
+    /// Returns the first text, or the message of a failure; empty if there is neither.
     pub fn text(answer: Answer) []const u8 {
         const output = switch (answer) {
             .invalid_arguments, .failed => |message| return message,
@@ -34,13 +34,14 @@ pub const Answer = union(enum) {
         return "";
     }
 
-    /// The structured content as JSON, or null.
+    /// Returns the structured content as JSON, or null.
     pub fn structured(answer: Answer) ?[]const u8 {
         return if (answer == .output) answer.output.structured else null;
     }
 };
 
-/// Runs a tool the whole way from JSON to output. The schema is not checked: the host does that.
+/// Runs a tool, with the conversion from JSON and to output. It does not check the schema: the host
+/// does that.
 pub fn call(tools: []const toolbay.Tool, name: []const u8, arguments: anytype) !Answer {
     // `.{}` is a tuple without members, which would be an array.
     const none = @TypeOf(arguments) == @TypeOf(.{});
@@ -53,7 +54,7 @@ pub fn call(tools: []const toolbay.Tool, name: []const u8, arguments: anytype) !
     return .{ .output = output };
 }
 
-/// What came of a prompt, a resource or a completion, or why it failed.
+/// The result of a prompt, a resource or a completion, or the reason why it failed.
 pub fn Outcome(comptime T: type) type {
     return union(enum) {
         output: T,
@@ -70,7 +71,7 @@ pub fn Outcome(comptime T: type) type {
     };
 }
 
-/// Names and values out of a struct of texts, such as `.{ .name = "Ada" }`.
+/// Returns the names and values in a struct of texts, such as `.{ .name = "Ada" }`.
 fn settingsOf(values: anytype) ![]const toolbay.Setting {
     const names = @typeInfo(@TypeOf(values)).@"struct".field_names;
     const settings = try arena.alloc(toolbay.Setting, names.len);
@@ -100,18 +101,18 @@ pub fn complete(completions: []const toolbay.Completion, target: []const u8, arg
 /// The client's result for the question with this key, as JSON; null if it cannot answer.
 pub const Response = struct { key: []const u8, result: ?[]const u8 };
 
-/// The host of a test: what the test sets, and what the tool reported.
+/// The host of a test: the settings of the test, and the reports of the tool.
 pub const host = struct {
     /// `[config]` of the grant.
     pub var configuration: []const toolbay.Setting = &.{};
     pub var is_cancelled = false;
-    /// How far the last `progress` was.
+    /// The value of the last `progress`.
     pub var done: f64 = 0;
-    /// What was logged so far, a line each: `info: working`.
+    /// The log messages so far, one per line: `info: working`.
     pub var logged: std.ArrayList(u8) = .empty;
-    /// What the client answers: `&.{.{ .key = "sure", .result = "{\"action\":\"decline\"}" }}`.
+    /// The client's answers: `&.{.{ .key = "sure", .result = "{\"action\":\"decline\"}" }}`.
     pub var responses: []const Response = &.{};
-    /// The resources that were reported as updated so far, a line each.
+    /// The resources that were reported as updated so far, one per line.
     pub var updated: std.ArrayList(u8) = .empty;
     var questions: std.ArrayList(Asked) = .empty;
 
@@ -140,7 +141,7 @@ pub const host = struct {
         return configuration;
     }
 
-    /// The parameters with which the question of this key was asked last, as JSON; null if it was not.
+    /// Returns the last parameters of the question with this key, as JSON; null if it was not asked.
     pub fn asked(key: []const u8) ?[]const u8 {
         var at = questions.items.len;
         while (at > 0) {

@@ -19,8 +19,8 @@
 //! };
 //! ```
 //!
-//! The schema of the arguments comes from the struct that the function takes, the schema of the result from the struct
-//! that it returns. Every call runs in its own instance: a global does not outlive the call.
+//! The schema of the arguments is generated from the struct that the function takes, the schema of the result from the
+//! struct that it returns. Every call runs in its own instance: a global does not outlive the call.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -37,19 +37,19 @@ pub const testing = @import("testing.zig");
 
 /// One tool.
 pub const Tool = struct {
-    /// What clients call: `A-Z a-z 0-9 _ - .`
+    /// The name that clients call: `A-Z a-z 0-9 _ - .`
     name: []const u8,
     /// A display name.
     title: ?[]const u8 = null,
-    /// What the tool does and when to use it: the model decides by it.
+    /// What the tool does and when to use it, written for the model.
     description: []const u8,
     /// The function: `.of(function)`.
     run: Run,
 
-    /// The tool changes nothing. This and the next three are hints to the client, which decides by them whether to ask
-    /// its user first; what is not said is taken for the worst.
+    /// The tool changes nothing. This and the next three are hints, by which the client decides whether to ask its user
+    /// first. Clients assume the worst if a hint is missing.
     read_only: ?bool = null,
-    /// The tool may delete or overwrite, rather than only add.
+    /// The tool may delete or overwrite data, not only add to it.
     destructive: ?bool = null,
     /// Repeating a call has no further effect.
     idempotent: ?bool = null,
@@ -64,11 +64,11 @@ pub const Tool = struct {
 
 /// One prompt: a text that the user chooses, which becomes the beginning of a conversation.
 pub const Prompt = struct {
-    /// By which clients get it: `A-Z a-z 0-9 _ - .`
+    /// The name by which clients get it: `A-Z a-z 0-9 _ - .`
     name: []const u8,
     /// A display name.
     title: ?[]const u8 = null,
-    /// What it is for, written for people.
+    /// Its purpose, written for people.
     description: []const u8,
     /// The function: `.of(function)`.
     run: PromptRun,
@@ -77,27 +77,27 @@ pub const Prompt = struct {
     meta: ?[]const u8 = null,
 };
 
-/// One resource: something that clients read by its URI. Or many, if the URI is a template: `{name}` stands for one or more
+/// One resource, which clients read by its URI; or many, if the URI is a template: `{name}` stands for one or more
 /// characters other than `/ ? #` and `{+name}` for any. The value of `{name}` is decoded, so that `%20` is a space.
 pub const Resource = struct {
-    /// Such as `notes://all`, or `notes://{folder}/{id}`.
+    /// The URI or the template, such as `notes://all`, or `notes://{folder}/{id}`.
     uri: []const u8,
     name: []const u8,
     /// A display name.
     title: ?[]const u8 = null,
-    /// What it is, written for the model.
+    /// A description, written for the model.
     description: ?[]const u8 = null,
-    /// Also of items that have none of their own.
+    /// The MIME type, also of items that do not have their own.
     mime_type: ?[]const u8 = null,
     /// The function: `.of(function)`.
     run: ResourceRun,
-    /// In bytes, not of a template.
+    /// The size in bytes; not for a template.
     size: ?u64 = null,
-    /// Who it is for; empty means everyone.
+    /// The audience; empty means everyone.
     audience: []const Role = &.{},
-    /// How important it is, from 0 to 1.
+    /// The importance, from 0 to 1.
     priority: ?f64 = null,
-    /// In ISO 8601, not of a template.
+    /// The time of the last modification, in ISO 8601; not for a template.
     last_modified: ?[]const u8 = null,
     icons: []const Icon = &.{},
     /// Further members for the definition's `_meta`: a JSON object.
@@ -121,15 +121,15 @@ pub const Icon = struct {
     /// An `https:` or `data:` URI.
     src: []const u8,
     mime_type: ?[]const u8 = null,
-    /// Such as `48x48`, or `any`.
+    /// Sizes such as `48x48`, or `any`.
     sizes: []const []const u8 = &.{},
     theme: ?enum { light, dark } = null,
 };
 
-/// Errors that a function can return besides its own; of its own errors the model reads the name.
+/// Errors that a function can return in addition to its own. The model reads the names of its own errors.
 pub const Error = error{ InvalidArguments, Failed };
 
-/// What the functions of a call return besides what they are for.
+/// Errors that the methods of a call can return.
 pub const CallError = Error || Allocator.Error;
 
 /// One call of a tool, or one request for a prompt, a resource or a completion.
@@ -147,59 +147,59 @@ pub const Call = struct {
         return call.arena.print(format, values);
     }
 
-    /// The arguments match the schema but make no sense: `return call.invalid("...", .{})`. The model reads the message:
-    /// say what was wrong and what would be right.
+    /// Fails because the arguments match the schema but make no sense: `return call.invalid("...", .{})`. The model
+    /// reads the message: state the problem and how to solve it.
     pub fn invalid(call: *Call, comptime format: []const u8, values: anytype) (Error || Allocator.Error) {
         call.message = try call.print(format, values);
         return error.InvalidArguments;
     }
 
-    /// The tool could not do its work: `return call.fail("...", .{})`.
+    /// Fails: `return call.fail("...", .{})`.
     pub fn fail(call: *Call, comptime format: []const u8, values: anytype) (Error || Allocator.Error) {
         call.message = try call.print(format, values);
         return error.Failed;
     }
 
-    /// Writes to the host's log, and to the client if it asked for logs.
+    /// Writes to the host's log, and to the client if it requested logs.
     pub fn log(call: *Call, level: Level, comptime format: []const u8, values: anytype) void {
         host.log(level, call.print(format, values) catch return);
     }
 
-    /// Tells the client how far the call is. `done` must grow from call to call.
+    /// Reports the progress of the call to the client. `done` must increase from one report to the next.
     pub fn progress(_: *Call, done: f64, of: struct { total: ?f64 = null, message: ?[]const u8 = null }) void {
         host.progress(done, of.total, of.message);
     }
 
-    /// Whether the client no longer wants the answer. The host stops the call in any case: ask only if there is
-    /// something to put in order.
+    /// Returns whether the client has cancelled the call. The host ends the call in any case. Use this function only if
+    /// the tool has to clean up.
     pub fn cancelled(_: *Call) bool {
         return host.cancelled();
     }
 
-    /// Asks the caller a `Form`, a `Visit`, a `Sampling` or for `Roots`:
+    /// Asks the caller a question: a `Form`, a `Visit`, a `Sampling` or `Roots`:
     ///
     /// ```zig
     /// const answer = try call.ask(toolbay.Form(Name){ .key = "name", .message = "Which name?" });
     /// if (answer == .accepted) return call.print("Hello, {s}.", .{answer.accepted.name});
     /// ```
     ///
-    /// The host does not wait for an answer: it ends the call, and runs it again from its beginning when the answer is
-    /// there; then `ask` returns at once. So decide, ask, and only then act.
+    /// The host does not wait for an answer: it ends the call. When it has the answer, it runs the call again from the
+    /// beginning, and `ask` returns immediately. So ask before you change anything.
     pub fn ask(call: *Call, question: anytype) CallError!Answer(@TypeOf(question).Accepted) {
         return (try questions.all(call, .{question}))[0];
     }
 
-    /// Asks several questions at once: a tuple of them, for a tuple of answers.
+    /// Asks several questions at once: takes a tuple of questions, and returns a tuple of answers.
     pub fn askAll(call: *Call, several: anytype) CallError!questions.Answers(@TypeOf(several)) {
         return questions.all(call, several);
     }
 
-    /// Tells the clients that subscribed to this resource of the plugin that its content changed.
+    /// Notifies the clients that subscribed to this resource of the plugin that its content changed.
     pub fn resourceUpdated(_: *Call, uri: []const u8) void {
         host.resourceUpdated(uri);
     }
 
-    /// In a completion: the value of an argument that is complete already.
+    /// In a completion: returns the value of an argument that is already complete.
     pub fn given(call: *Call, name: []const u8) ?[]const u8 {
         for (call.complete) |setting| {
             if (std.mem.eql(u8, setting.key, name)) return setting.value;
@@ -207,7 +207,7 @@ pub const Call = struct {
         return null;
     }
 
-    /// In a completion: those of the values that begin with what was typed, whatever the case of its letters A to Z.
+    /// In a completion: returns the values that begin with the typed text, ignoring the case of the letters A to Z.
     pub fn beginningWith(call: *Call, typed: []const u8, values: []const []const u8) Allocator.Error![]const []const u8 {
         var found: std.ArrayList([]const u8) = .empty;
         for (values) |value| {
@@ -216,12 +216,12 @@ pub const Call = struct {
         return found.items;
     }
 
-    /// The value of a key in `[config]` of the operator's grant. A string comes as it is, any other value as JSON.
+    /// Returns the value of a key in `[config]` of the operator's grant: a string unchanged, any other value as JSON.
     pub fn config(_: *Call, key: []const u8) ?[]const u8 {
         return host.config(key);
     }
 
-    /// Every key and value of `[config]`, sorted by key.
+    /// Returns every key and value of `[config]`, sorted by key.
     pub fn settings(call: *Call) Allocator.Error![]const Setting {
         return host.settings(call.arena);
     }
@@ -235,14 +235,14 @@ pub const Setting = struct { key: []const u8, value: []const u8 };
 /// The author of a message, or the audience of a block.
 pub const Role = enum(u8) { user, assistant };
 
-/// A text with annotations, which a function that only returns a string cannot give.
+/// A text with annotations, which a plain string cannot have.
 pub const Text = struct {
     text: []const u8,
-    /// Who it is for; empty means everyone.
+    /// The audience; empty means everyone.
     audience: []const Role = &.{},
-    /// How important it is, from 0 to 1.
+    /// The importance, from 0 to 1.
     priority: ?f64 = null,
-    /// When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
+    /// The time when the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
     last_modified: ?[]const u8 = null,
 };
 
@@ -295,7 +295,7 @@ pub const BinaryResource = struct {
     last_modified: ?[]const u8 = null,
 };
 
-/// One block of a result. A new kind begins here; the compiler then asks `abi.zig` for its name and its fields.
+/// One block of a result. Add a new kind here; the compiler then requires its name and its fields in `abi.zig`.
 pub const Content = union(enum) {
     text: Text,
     image: Image,
@@ -319,12 +319,12 @@ pub const Message = struct {
     role: Role,
     content: Content,
 
-    /// What the user says: a text, or another block.
+    /// Returns a message of the user: a text, or another block.
     pub fn user(content: anytype) Message {
         return .{ .role = .user, .content = contentOf(content) };
     }
 
-    /// What the model says.
+    /// Returns a message of the model.
     pub fn assistant(content: anytype) Message {
         return .{ .role = .assistant, .content = contentOf(content) };
     }
@@ -332,9 +332,10 @@ pub const Message = struct {
 
 /// A prompt with its arguments filled in.
 pub const Messages = struct {
-    /// They outlive the function, so they are not on its stack: `try call.arena.dupe(toolbay.Message, &.{ ... })`.
+    /// The messages. They outlive the function, so they cannot be on its stack: `try call.arena.dupe(toolbay.Message,
+    /// &.{ ... })`.
     messages: []const Message = &.{},
-    /// What it is for, if the arguments make that more precise than its definition.
+    /// The purpose of the prompt, if the arguments make it more specific than the definition.
     description: ?[]const u8 = null,
     /// The result's `_meta`: a JSON object.
     meta: ?[]const u8 = null,
@@ -343,9 +344,9 @@ pub const Messages = struct {
 /// One item of a resource.
 pub const Item = struct {
     content: union(enum) { text: []const u8, data: []const u8 },
-    /// Without one, the item has that of the resource.
+    /// The MIME type. Without it, the item has that of the resource.
     mime_type: ?[]const u8 = null,
-    /// The URI of an item below the one that was read. Without one, the item has that one.
+    /// The URI of an item below the one that was read. Without it, the item has the URI that was read.
     uri: ?[]const u8 = null,
     /// The item's `_meta`: a JSON object.
     meta: ?[]const u8 = null,
@@ -354,9 +355,9 @@ pub const Item = struct {
 /// Values that an argument could have, the best first.
 pub const Suggestions = struct {
     values: []const []const u8 = &.{},
-    /// How many there are in all.
+    /// The total number of values.
     total: ?u32 = null,
-    /// There are more than `values`.
+    /// True if there are more values than those in `values`.
     more: bool = false,
 };
 
@@ -384,7 +385,7 @@ pub const isTemplate = @import("uri.zig").isTemplate;
 /// For the tests of the SDK.
 pub const matchUri = @import("uri.zig").match;
 
-/// What `main.zig` makes of a panic: its message goes to the host, without the code that prints stack traces.
+/// The panic handler for `main.zig`: it sends the message to the host, without the code that prints stack traces.
 pub const panic = std.debug.FullPanic(host.panic);
 
 test {

@@ -1,4 +1,4 @@
-//! Templates of URIs (RFC 6570, level 1, and `{+name}`): which URIs fit, and what their variables are.
+//! URI templates (RFC 6570, level 1, and `{+name}`): matches URIs, and extracts the values of their variables.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -41,8 +41,8 @@ const Variable = struct {
         };
     }
 
-    /// The value at the beginning of the URI: it ends where the text after it occurs first, and has one character at
-    /// least. Null if it does not end.
+    /// Returns the value at the beginning of the URI: it ends at the first occurrence of the following text, and has at
+    /// least one character. Null if it does not end.
     fn value(variable: Variable, uri: []const u8) ?[]const u8 {
         if (uri.len == 0) return null;
         if (variable.rest.len == 0) return uri;
@@ -52,7 +52,7 @@ const Variable = struct {
     }
 };
 
-/// The values of the template's variables; null if the URI does not fit.
+/// Returns the values of the template's variables; null if the URI does not match.
 pub fn match(arena: Allocator, template: []const u8, uri: []const u8) Allocator.Error!?[]const Setting {
     var values: std.ArrayList(Setting) = .empty;
     var form = template;
@@ -67,11 +67,11 @@ pub fn match(arena: Allocator, template: []const u8, uri: []const u8) Allocator.
         rest = rest[raw.len..];
         form = variable.rest;
     }
-    // What is left has no variable, or a brace that nothing closes, which no URI fits.
+    // The rest has no variable, or a brace that is never closed, which no URI matches.
     return if (!isTemplate(form) and std.mem.eql(u8, form, rest)) values.items else null;
 }
 
-/// Replaces `%20` and the like; null if that is not text.
+/// Decodes percent-encoding; null if the result is not text.
 fn decode(arena: Allocator, from: []const u8) Allocator.Error!?[]const u8 {
     var bytes: std.ArrayList(u8) = .empty;
     var at: usize = 0;

@@ -26,7 +26,7 @@ class Adk:
     async def names(self) -> list[str]:
         self.tools = {tool.name: tool for tool in await self.toolset.get_tools()}
         for tool in self.tools.values():
-            # What a model is told of it: the schema in Gemini's own form.
+            # The declaration for the model, with the schema in Gemini's own form.
             tool._get_declaration()
         return list(self.tools)
 

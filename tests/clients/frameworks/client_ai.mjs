@@ -5,7 +5,7 @@ import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mc
 
 import { main } from './harness.mjs';
 
-/** What is called of each tool, as the SDK does it for a model. */
+/** The options with which each tool is called, as the SDK does it for a model. */
 const CALL = { toolCallId: '1', messages: [] };
 
 await main(async ({ mode, transport, command, args, env, url }) => {

@@ -1,6 +1,7 @@
 """AutoGen (`autogen-ext[mcp]`) against the real server: see harness.py.
 
-If MODE is `portable`, with its tools, which make a model of each schema; otherwise with its workbench.
+If MODE is `portable`, with its tools, which create a Pydantic model for each schema; otherwise with
+its workbench.
 """
 
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ import harness
 
 
 class Tools:
-    # What its models do not keep.
+    # Values that its models do not preserve.
     cannot = {
         "acme.do": "drops what is in a map",
         "booleans": "takes the items of a list that may be anything for those of one type",
@@ -39,7 +40,7 @@ class Tools:
         return list(self.tools)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        # As an agent calls it: the arguments are read into a model of the schema.
+        # Called like an agent: the arguments are read into a model of the schema.
         content = await self.tools[name].run_json(arguments, CancellationToken())
         return "".join(getattr(block, "text", "") for block in content)
 
@@ -76,5 +77,5 @@ async def connect(target: harness.Target) -> AsyncIterator[Tools | Workbench]:
             yield Workbench(workbench)
 
 
-# The name of an argument that begins with an underscore costs it the whole list.
+# It fails to list all tools if the name of an argument begins with an underscore.
 harness.main(connect, without=lambda name: name == "private")

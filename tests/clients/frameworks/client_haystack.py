@@ -17,7 +17,7 @@ class Haystack:
 
     def __init__(self, info: object) -> None:
         self.info, self.toolsets = info, []
-        # Each call waits in a thread.
+        # Each call blocks a thread.
         self.threads = ThreadPoolExecutor(harness.AT_ONCE)
 
     def load(self) -> dict[str, Any]:
@@ -27,7 +27,7 @@ class Haystack:
         return {tool.name: tool for tool in toolset}
 
     async def names(self) -> list[str]:
-        # A toolset lists once, when it connects.
+        # A toolset lists only once, when it connects.
         self.close()
         self.tools = await self.thread(self.load)
         return list(self.tools)

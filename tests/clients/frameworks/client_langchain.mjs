@@ -16,7 +16,7 @@ await main(async ({ transport, command, args, env, url }) => {
   return {
     changed,
     async names() {
-      // `getTools` of the client lists once for ever.
+      // `getTools` of the client lists only once.
       tools = new Map((await loadMcpTools('toolbay', session)).map((tool) => [tool.name, tool]));
       return [...tools.keys()];
     },

@@ -12,7 +12,7 @@ import harness
 
 class LlamaIndex:
     cannot = {"selfish": "has a parameter of that name itself"}
-    # Each of its calls begins a session of its own.
+    # Each of its calls starts a separate session.
     at_once = 32
 
     def __init__(self, client: BasicMCPClient) -> None:
@@ -24,7 +24,7 @@ class LlamaIndex:
             try:
                 tools = await McpToolSpec(self.client).to_tool_list_async()
             except ExceptionGroup as error:
-                # Its session has ended, and what the server says at that moment fails in the SDK's own reader of SSE.
+                # Its session has ended, and a message of the server at that moment fails in the SDK's own SSE reader.
                 if error.split(BrokenResourceError)[1] is not None:
                     raise
         self.tools = {tool.metadata.name: tool for tool in tools}
@@ -47,5 +47,5 @@ async def connect(target: harness.Target) -> AsyncIterator[LlamaIndex]:
         yield LlamaIndex(BasicMCPClient(target.url))
 
 
-# The name of an argument that begins with an underscore costs it the whole list.
+# It fails to list all tools if the name of an argument begins with an underscore.
 harness.main(connect, without=lambda name: name == "private")

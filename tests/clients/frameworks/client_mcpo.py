@@ -1,6 +1,6 @@
-"""mcpo, which makes an OpenAPI server of an MCP server, against the real server: see harness.py.
+"""mcpo, which converts an MCP server to an OpenAPI server, against the real server: see harness.py.
 
-A schema that contains itself keeps it from starting, so it gets the portable form.
+It does not start if a schema contains itself, so it gets the portable form.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class Mcpo:
         "constructs_any-value": "takes the items of a list that may be anything for texts",
         "constructs_nullable": "leaves out what is null",
     }
-    # It lists when it starts, and passes no notification on.
+    # It lists when it starts, and does not forward notifications.
     fixed = True
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -35,7 +35,7 @@ class Mcpo:
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         answer = await self.client.post(f"/{quote(name)}", json=arguments)
         content = answer.json()
-        # It reads JSON in texts.
+        # It parses texts that are JSON.
         return content if isinstance(content, str) else json.dumps(content)
 
 
@@ -56,7 +56,7 @@ async def connect(target: harness.Target) -> AsyncIterator[Mcpo]:
             break
     else:
         raise RuntimeError(f"mcpo did not start: {''.join(said)}")
-    # What it says from here on is read, so that it never waits for it.
+    # Read its further output, so that it never blocks.
     drain = asyncio.create_task(process.stderr.read())
     try:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:

@@ -13,7 +13,7 @@ import { main } from './harness.mjs';
 
 setTracingDisabled(true);
 
-/** What a model is told as the name of a tool: no other characters than these. */
+/** Returns the name of a tool for the model, which has only these characters. */
 const toldAs = (name) => name.replaceAll(/[^a-zA-Z0-9]/g, '_');
 
 await main(async ({ transport, command, args, env, url }) => {
@@ -27,7 +27,7 @@ await main(async ({ transport, command, args, env, url }) => {
   let tools = new Map();
   return {
     async names() {
-      // Strict schemas where they can be made, which is what a model of OpenAI gets.
+      // Strict schemas if possible, as for OpenAI's models.
       const all = await getAllMcpTools({ mcpServers: [server], convertSchemasToStrict: true, errorFunction: null });
       tools = new Map(all.map((tool) => [tool.name, tool]));
       const names = (await server.listTools()).map((tool) => tool.name);

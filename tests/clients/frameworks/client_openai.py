@@ -15,12 +15,12 @@ set_tracing_disabled(True)
 
 
 class OpenAI:
-    # It has a handler of messages, but speaks 2026-07-28, and never subscribes to any.
+    # It has a message handler, but uses 2026-07-28, and never subscribes to notifications.
     def __init__(self) -> None:
         self.tools = {}
 
     async def names(self) -> list[str]:
-        # Strict schemas where they can be made, which is what a model of OpenAI gets.
+        # Strict schemas if possible, as for OpenAI's models.
         tools = await MCPUtil.get_all_function_tools(
             [self.server], True, RunContextWrapper(None), Agent("agent"), failure_error_function=None
         )
@@ -41,7 +41,7 @@ class OpenAI:
 @asynccontextmanager
 async def connect(target: harness.Target) -> AsyncIterator[OpenAI]:
     framework = OpenAI()
-    # Its own patience is five seconds for each request, which 400 at once on a busy machine may exceed.
+    # Its own timeout is five seconds for each request, which 400 at once on a busy machine may exceed.
     options = {"client_session_timeout_seconds": 60}
     program = {"command": target.command, "args": target.args, "env": target.env}
     server = {

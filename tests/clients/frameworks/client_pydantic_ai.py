@@ -15,7 +15,7 @@ import harness
 
 
 class PydanticAI:
-    # It has a handler of messages, but speaks 2026-07-28, and never subscribes to any.
+    # It has a message handler, but uses 2026-07-28, and never subscribes to notifications.
     def __init__(self) -> None:
         self.context = RunContext(deps=None, model=TestModel(), usage=RunUsage())
         self.tools = {}
@@ -42,7 +42,7 @@ async def connect(target: harness.Target) -> AsyncIterator[PydanticAI]:
         "http": lambda: StreamableHttpTransport(target.url),
         "sse": lambda: SSETransport(target.url),
     }[target.transport]()
-    # Its cache waits for a notification, too.
+    # Its cache is also invalidated only by a notification.
     async with MCPToolset(transport, cache_tools=False) as framework.toolset:
         yield framework
 

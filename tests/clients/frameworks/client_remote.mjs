@@ -1,4 +1,4 @@
-// mcp-remote between a client that knows programs alone and the real server over HTTP: see harness.mjs.
+// mcp-remote between a client that supports only stdio and the real server over HTTP: see harness.mjs.
 
 import { fileURLToPath } from 'node:url';
 

@@ -23,7 +23,8 @@ class SemanticKernel:
         handle = plugin.message_handler
 
         async def heard(message: Any) -> None:
-            # It lists again before it reads on, and so would wait for ever for what it does not read.
+            # It lists again before it continues to read, so it would wait forever for a response that
+            # it does not read.
             self.handled = asyncio.create_task(handle(message))
             if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
                 self.changed.heard()
@@ -32,7 +33,7 @@ class SemanticKernel:
 
     async def names(self) -> list[str]:
         await self.plugin.load_tools()
-        # It never forgets a tool that is gone, so that what it has registered says nothing of it.
+        # It never removes a tool, so its registered tools are not those of the server.
         self.kernel.add_plugin(self.plugin)
         listed = {tool.name for tool in (await self.plugin.session.list_tools()).tools}
         return [name for name in self.kernel.plugins[self.plugin.name].functions if name in listed]
@@ -55,5 +56,5 @@ async def connect(target: harness.Target) -> AsyncIterator[SemanticKernel]:
         yield framework
 
 
-# The name of a tool or an argument with another character costs it the whole list.
+# It fails to list all tools if the name of a tool or an argument has another character.
 harness.main(connect, without=lambda name: "." in name or name == "symbols")

@@ -22,7 +22,7 @@ class Strands:
     async def names(self) -> list[str]:
         tools = await asyncio.to_thread(self.client._list_all_tools_sync)
         for tool in tools:
-            # What a model is told of it.
+            # The specification for the model.
             tool.tool_spec
         return [tool.tool_name for tool in tools]
 

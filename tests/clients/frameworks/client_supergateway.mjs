@@ -1,5 +1,5 @@
-// supergateway between a client and the real server: see harness.mjs. TRANSPORT is what the server speaks, and MODE what the
-// gateway makes of it.
+// supergateway between a client and the real server: see harness.mjs. TRANSPORT is the transport of the server, and
+// MODE is that of the gateway.
 
 import { fileURLToPath } from 'node:url';
 
@@ -8,13 +8,13 @@ import { official, toProgram, toUrl } from './official.mjs';
 
 const PROGRAM = fileURLToPath(new URL('node_modules/supergateway/dist/index.js', import.meta.url));
 
-/** A word of a command line for a shell. */
+/** Quotes a word of a command line for a shell. */
 const quoted = (word) => `'${word}'`;
 
 await main(async ({ mode, transport, command, args, env, url }) => {
   if (mode === 'stdio') {
     const from = transport === 'sse' ? '--sse' : '--streamableHttp';
-    // It passes on what answers a request, and no notifications.
+    // It forwards responses, but not notifications.
     return { ...(await official(toProgram(process.execPath, [PROGRAM, from, url], env))), changed: undefined };
   }
   const port = await freePort();
@@ -23,6 +23,6 @@ await main(async ({ mode, transport, command, args, env, url }) => {
   if (mode === 'streamableHttp') gateway.push('--stateful');
   const { end } = await listening(process.execPath, gateway, env, /(Listening on port)/);
   const path = mode === 'sse' ? 'sse' : 'mcp';
-  // Asked to end, it sometimes waits for ever; the server ends with its input.
+  // After SIGTERM, it sometimes waits forever. The server ends at the end of its input.
   return official(toUrl(mode, `http://127.0.0.1:${port}/${path}`), () => end('SIGKILL'));
 });

@@ -1,10 +1,10 @@
-// What every framework in JavaScript does with the real server, in the folder with the oddest plugins.
+// The conversation of every framework in JavaScript with the real server, in the folder with the most unusual plugins.
 //
 //     node SCRIPT MODE TRANSPORT SERVER FOLDER CALLS CACHE NEWCOMER
 //
-// MODE is `auto` or `legacy`; TRANSPORT `stdio`, `http` or `sse`; SERVER the binary; FOLDER has the plugins; CALLS says in
-// JSON what to call and what it returns; CACHE is where all of them are compiled; NEWCOMER is a further plugin, with the
-// tool `shout`, to drop in.
+// MODE is `auto` or `legacy`; TRANSPORT `stdio`, `http` or `sse`; SERVER the binary; FOLDER has the plugins; CALLS
+// lists calls and their results as JSON; CACHE is the cache with all compiled plugins; NEWCOMER is a further plugin,
+// with the tool `shout`, which the test adds later.
 
 import { spawn } from 'node:child_process';
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,20 +16,20 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { check, counted } from './checks.mjs';
 
-// Milliseconds that the whole conversation may take.
+// The timeout of the whole conversation, in milliseconds.
 const PATIENCE = 180_000;
 
-// Calls that are open at once on one session.
+// The number of concurrent calls on one session.
 const AT_ONCE = 400;
 
-/** Starts a program that says where it listens; returns what it says, and how to end it. */
+/** Starts a program that prints its address. Returns the output, and a function that ends it. */
 export async function listening(command, args, env, pattern) {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
   const found = await new Promise((resolve, reject) => {
     ended.then((code) => reject(new Error(`${command} ended with ${code}`)));
     child.on('error', reject);
-    // Read to their ends, so that the program never waits for that.
+    // Read to their ends, so that the program never blocks.
     for (const stream of [child.stdout, child.stderr]) {
       createInterface(stream).on('line', (line) => {
         const found = pattern.exec(line);
@@ -46,7 +46,7 @@ export async function listening(command, args, env, pattern) {
   };
 }
 
-/** A port that is free, for programs that cannot choose one themselves. */
+/** Returns a free port, for programs that cannot choose one themselves. */
 export function freePort() {
   const server = createServer();
   return new Promise((resolve) => {
@@ -57,7 +57,7 @@ export function freePort() {
   });
 }
 
-/** Whether a text is what a tool is expected to return. */
+/** Returns whether a text is the expected result of a tool. */
 function fits(text, expected) {
   if (typeof expected === 'string') return text.includes(expected);
   try {
@@ -107,7 +107,7 @@ async function converse(framework, folder, calls, newcomer) {
   check(`${how} that it is gone`, true);
 }
 
-/** Notifications of the server: `heard` for the package to call, `next` waits for one that has not been waited for. */
+/** Notifications of the server: the package calls `heard`, and `next` waits for the next one. */
 export class Changed {
   #count = 0;
   #wake;
@@ -122,14 +122,14 @@ export class Changed {
 }
 
 /**
- * Has the conversation that the arguments name, and ends the program. `connect` is given where the server is, and returns:
+ * Has the conversation of the arguments, and ends the program. `connect` gets the address of the server, and returns:
  *
  * - `names()`: the tools that the framework lists, by the server's names
- * - `call(name, arguments)`: what the tool returns, as text; it throws what the framework throws
+ * - `call(name, arguments)`: the result of the tool, as text; it throws the errors of the framework
  * - `uris()`: the URIs of the resources that it lists, if it lists any
- * - `changed`: a `Changed`, if the framework passes notifications on
- * - `atOnce`: the number of calls at once, if it cannot make as many as the others
- * - `fixed`: whether it lists once for ever
+ * - `changed`: a `Changed`, if the framework forwards notifications
+ * - `atOnce`: the number of concurrent calls, if it supports fewer than the others
+ * - `fixed`: true if it lists only once
  * - `close()`
  */
 export async function main(connect) {

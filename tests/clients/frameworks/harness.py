@@ -1,9 +1,9 @@
-"""What every framework in Python does with the real server, in the folder with the oddest plugins.
+"""The conversation of every framework in Python with the real server, in the folder with the most unusual plugins.
 
     python client_NAME.py MODE TRANSPORT SERVER FOLDER CALLS CACHE NEWCOMER
 
-As harness.mjs; MODE may be `portable`, for a framework that reads only schemas of this form: another one costs it the whole
-list.
+The arguments are those of harness.mjs. MODE may be `portable`, for a framework that can read only schemas of this form:
+it fails to list all tools if there is another one.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ PORTABLE = '[server]\nschemas = "portable"\n'
 
 @dataclass
 class Target:
-    """Where the server is: a command, or a URL."""
+    """The target of the connection: a command, or a URL."""
 
     mode: str
     transport: str
@@ -46,7 +46,7 @@ class Target:
 
 @dataclass
 class Changed:
-    """Notifications of the server: the package calls `heard`, also from another thread."""
+    """Notifications of the server: the package calls `heard`, possibly from another thread."""
 
     event: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
@@ -60,7 +60,7 @@ class Changed:
 
 
 class Framework(Protocol):
-    """What an adapter offers. What it leaves out of the attributes is as here."""
+    """The interface of an adapter. The attributes have defaults here."""
 
     changed: Changed | None = None
     """The notifications, if the framework passes them on."""
@@ -75,20 +75,20 @@ class Framework(Protocol):
     """The tools that the framework itself cannot call, with the reason."""
 
     async def names(self) -> list[str]:
-        """The tools that the framework lists, by the server's names."""
+        """Returns the tools that the framework lists, by the server's names."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        """What a tool returns, as text. It raises what the framework raises."""
+        """Returns the result of a tool, as text. It raises the exceptions of the framework."""
 
     async def uris(self) -> list[str]:
-        """The URIs of resources that it lists; there is no such method if it lists none."""
+        """Returns the URIs of resources that it lists; an adapter that lists none does not have this method."""
 
 
 Connect = Callable[[Target], AbstractAsyncContextManager[Framework]]
 
 
 class Checks:
-    """Counts what is checked, and says each."""
+    """Counts and prints the checks."""
 
     def __init__(self) -> None:
         self.passed = self.failed = 0
@@ -102,7 +102,7 @@ class Checks:
 
 
 def fits(text: str, expected: object) -> bool:
-    """Whether a text is what a tool is expected to return."""
+    """Returns whether a text is the expected result of a tool."""
     if isinstance(expected, str):
         return expected in text
     try:
@@ -129,10 +129,10 @@ async def converse(framework: Framework, folder: Path, calls: dict[str, Any], ne
         if reason is None:
             checks.check(f"calls {call['tool']}", fits(text, call["returns"]), text)
         else:
-            # So that a version that can is noticed.
+            # So that the test detects a version that supports it.
             checks.check(f"cannot call {call['tool']}, because it {reason}", not fits(text, call["returns"]), text)
     if hasattr(framework, "uris"):
-        # Some write them in their own spelling.
+        # Some frameworks change the spelling.
         uris = {uri.lower() for uri in await framework.uris()}
         unlisted = [uri for uri in calls["resources"] if uri.lower() not in uris]
         checks.check("lists resources with every kind of URI", not unlisted, (unlisted, uris))
@@ -164,14 +164,14 @@ async def converse(framework: Framework, folder: Path, calls: dict[str, Any], ne
 
 
 def free_port() -> int:
-    """A port that is free, for programs that cannot choose one themselves."""
+    """Returns a free port, for programs that cannot choose one themselves."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
 
 @contextmanager
 def listening(command: list[str], env: dict[str, str], marker: str) -> Iterator[str]:
-    """Starts a program that says on standard error where it listens, after `marker`."""
+    """Starts a program that prints its address to standard error, after `marker`."""
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     drain = None
     try:
@@ -180,7 +180,7 @@ def listening(command: list[str], env: dict[str, str], marker: str) -> Iterator[
                 break
         else:
             raise RuntimeError(f"{command[0]} did not start")
-        # What it says from here on is read, so that it never waits for it.
+        # Read its further output, so that it never blocks.
         drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
         process.stderr.close()
         yield line.split(marker)[1].split()[0]
@@ -194,9 +194,9 @@ def listening(command: list[str], env: dict[str, str], marker: str) -> Iterator[
 
 
 def main(connect: Connect, without: Callable[[str], bool] = lambda name: False) -> None:
-    """Has the conversation that the arguments name, and ends the program.
+    """Has the conversation of the arguments, and ends the program.
 
-    `without` says which tools cost the framework its whole list: their plugins are not in the folder.
+    `without` names tools with which the framework fails to list all tools: their plugins are not in the folder.
     """
     mode, transport, server, plugins, calls, cache, newcomer = sys.argv[1:]
     checks = Checks()

@@ -1,4 +1,4 @@
-// The official TypeScript SDK of before as the client of a bridge or a proxy.
+// The previous official TypeScript SDK as the client of a bridge or a proxy.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -8,14 +8,14 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 
 import { Changed } from './harness.mjs';
 
-/** The transport to a URL. */
+/** Returns the transport to a URL. */
 export const toUrl = (transport, url) =>
   transport === 'sse' ? new SSEClientTransport(new URL(url)) : new StreamableHTTPClientTransport(new URL(url));
 
-/** The transport to a program. */
+/** Returns the transport to a program. */
 export const toProgram = (command, args, env) => new StdioClientTransport({ command, args, env, stderr: 'ignore' });
 
-/** Connects, and offers what harness.mjs wants. `close` also ends what `after` ends. */
+/** Connects, and returns the interface that harness.mjs requires. `close` also calls `after`. */
 export async function official(transport, after = () => {}) {
   const changed = new Changed();
   const client = new Client({ name: 'client', version: '1' });

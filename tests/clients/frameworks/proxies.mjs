@@ -2,8 +2,8 @@
 //
 //     node proxies.mjs NAME PROGRAM LIBRARIES BOOK SERVER PLUGINS NEWCOMER
 //
-// NAME is `nginx` or `haproxy`; PROGRAM the binary; LIBRARIES where it has its libraries; BOOK the page with the
-// configurations; SERVER, PLUGINS and NEWCOMER are as for the other clients.
+// NAME is `nginx` or `haproxy`; PROGRAM the binary; LIBRARIES the folder of its libraries; BOOK the page with the
+// configurations; SERVER, PLUGINS and NEWCOMER are those of the other clients.
 
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,30 +17,30 @@ import { check, counted } from './checks.mjs';
 import { freePort, listening } from './harness.mjs';
 import { official, toUrl } from './official.mjs';
 
-// Milliseconds that all of it may take.
+// The timeout of the whole test, in milliseconds.
 const PATIENCE = 400_000;
 
-// Calls that are open at once on one session.
+// The number of concurrent calls on one session.
 const AT_ONCE = 400;
 
-// How often a call is made where two servers answer in turn.
+// The number of calls if two servers respond in turn.
 const IN_TURN = 20;
 
-// Comments that an idle stream has before something changes.
+// The number of comments in an idle stream before a change.
 const IDLE = 3;
 
 const [name, program, libraries, book, server, plugins, newcomer] = process.argv.slice(2);
 
-/** The code blocks of a page in a language, in their order. */
+/** Returns the code blocks of a page in a language, in order. */
 function blocks(language) {
   const page = readFileSync(book, 'utf8');
   return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter((found) => found[1] === language).map((found) => found[2]);
 }
 
-/** What the program is given around the configuration of the book: where it may write, and that it stays in the foreground. */
+/** Adds settings to the configuration of the book: writable paths, and running in the foreground. */
 function whole(configuration, root) {
   if (name === 'haproxy') {
-    // What Debian's own file has beside what it logs.
+    // The settings of Debian's own file, except those for logs.
     const timeouts = '    timeout connect 5000\n    timeout client 50000\n    timeout server 50000\n';
     return `global\n    maxconn 4000\ndefaults\n    mode http\n${timeouts}\n${configuration}`;
   }
@@ -50,7 +50,9 @@ function whole(configuration, root) {
   return `${main}events { worker_connections 4000; }\nhttp {\n  access_log off;\n${writable}${configuration}}\n`;
 }
 
-/** Starts the proxy with a configuration of the book, for these servers; says at which port, and how to end it. */
+/**
+ * Starts the proxy with a configuration of the book, for these servers. Returns its port, and a function that ends it.
+ */
 async function proxy(configuration, root, servers) {
   const port = await freePort();
   let text = whole(configuration, root);
@@ -66,7 +68,7 @@ async function proxy(configuration, root, servers) {
   createInterface(child.stderr).on('line', (line) => said.push(line));
   let over = false;
   const ended = new Promise((resolve) => child.on('exit', resolve)).then(() => (over = true));
-  // It says nothing when it is ready.
+  // It does not report when it is ready.
   const accepts = () =>
     new Promise((resolve) => {
       const socket = connect(port, '127.0.0.1', () => resolve(true));
@@ -84,7 +86,7 @@ async function proxy(configuration, root, servers) {
   };
 }
 
-/** A folder with plugins, and a server with a configuration for it. */
+/** Creates a folder with plugins, and starts a server with a configuration for it. */
 async function serve(root, id, settings) {
   const folder = join(root, `plugins-${id}`);
   mkdirSync(folder);
@@ -97,12 +99,12 @@ async function serve(root, id, settings) {
   const env = { PATH: process.env.PATH, HOME: root, XDG_CACHE_HOME: join(root, 'cache') };
   const args = ['serve', '--plugins', folder, '--config', file, '--http', '127.0.0.1:0'];
   const started = await listening(server, args, env, /listening on (\S+)/);
-  // A proxy with checks of its own leads nobody to a server that is not ready.
+  // A proxy with health checks does not forward to a server that is not ready.
   while ((await fetch(new URL('/readyz', started.url))).status !== 200);
   return { folder, ...started };
 }
 
-/** What a raw request through the proxy gets: its status, and its body as it comes. */
+/** Returns the response to a raw request through the proxy: its status, and its body as a stream. */
 function raw(port, path, headers) {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path, headers }, resolve);
@@ -111,7 +113,7 @@ function raw(port, path, headers) {
   });
 }
 
-/** Begins a session; returns the header that belongs to it. */
+/** Starts a session. Returns its header. */
 async function session(url) {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
   const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
@@ -121,7 +123,7 @@ async function session(url) {
   return { 'Mcp-Session-Id': answer.headers.get('Mcp-Session-Id') };
 }
 
-/** What a client does that has a session. */
+/** The conversation of a client with a session. */
 async function converse(port, prefix, transport, folder) {
   const url = `http://127.0.0.1:${port}${prefix}/${transport === 'sse' ? 'sse' : 'mcp'}`;
   const { client, changed, names, call, close } = await official(toUrl(transport, url));
@@ -133,7 +135,7 @@ async function converse(port, prefix, transport, folder) {
   const wrong = (await Promise.all(sums)).filter((text, n) => text !== `{"sum":${n + 0.5}}`);
   check(what(`${AT_ONCE} calls at once`), wrong.length === 0, wrong.slice(0, 3));
 
-  // The call never ends, so what is heard of it is heard while it goes on.
+  // The call never ends, so its notifications are received while it runs.
   const giveUp = new AbortController();
   let steps = 0;
   const onprogress = () => {
@@ -150,8 +152,8 @@ async function converse(port, prefix, transport, folder) {
   check(what('a call that is given up ends'), count === '1', count);
 
   if (transport === 'http') {
-    // A session of its own, because a message is sent on one stream of a session alone, and a proxy may notice late that
-    // this one was left.
+    // A separate session, because a message is sent on only one stream of a session, and a proxy may detect late that
+    // this one was closed.
     const stream = await raw(port, `${prefix}/mcp`, { Accept: 'text/event-stream', ...(await session(url)) });
     let comments = 0;
     for await (const chunk of stream) {
@@ -169,14 +171,14 @@ async function converse(port, prefix, transport, folder) {
   await close();
 }
 
-/** The calls that a server says it has answered. */
+/** Returns the number of calls that a server reports as finished. */
 async function answered(url) {
   const text = await (await fetch(new URL('/metrics', url))).text();
   const counts = [...text.matchAll(/^toolbay_calls_total\{.*tool="calculate_sum".*\} (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** One or two servers with settings, behind a proxy with a configuration. */
+/** Tests one or two servers with settings, behind a proxy with a configuration. */
 async function behind(configuration, settings, work) {
   const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
   const servers = [];
@@ -198,7 +200,7 @@ async function behind(configuration, settings, work) {
 async function run() {
   const [plain, below, several] = blocks(name);
   const [settings, sessionless] = blocks('toml');
-  // The comments of an idle stream are waited for, so they come often.
+  // The test waits for the comments of an idle stream, so they are sent often.
   const lively = settings.replace('[http]', '[http]\nstream_keep_alive = "1s"');
   for (const [configuration, prefix] of [
     [plain, ''],

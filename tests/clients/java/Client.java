@@ -34,15 +34,15 @@ import java.util.concurrent.TimeUnit;
 /**
  * The official Java SDK against the real server.
  *
- * <p>{@code Client MODE TRANSPORT SERVER PLUGINS NEWCOMER}: MODE is {@code legacy}, as this SDK has sessions alone; TRANSPORT is
- * {@code stdio}, {@code http} or {@code sse}; SERVER is the binary; PLUGINS a folder with the sample plugins; NEWCOMER a further
- * plugin, with the tool {@code shout}, to drop in.
+ * <p>{@code Client MODE TRANSPORT SERVER PLUGINS NEWCOMER}: MODE is {@code legacy}, because this SDK has only sessions;
+ * TRANSPORT is {@code stdio}, {@code http} or {@code sse}; SERVER is the binary; PLUGINS a folder with the sample
+ * plugins; NEWCOMER a further plugin, with the tool {@code shout}, which the test adds later.
  */
 final class Client {
-    /** What anything may take. */
+    /** The timeout of each operation. */
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
-    /** Calls that are open at once on one session. */
+    /** The number of concurrent calls on one session. */
     private static final int AT_ONCE = 400;
 
     private static final String UNLIMITED = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
@@ -90,7 +90,7 @@ final class Client {
         Files.copy(newcomer.resolveSibling("conformance.wasm"), folder.resolve("conformance.wasm"));
         Files.writeString(folder.resolve("calculator.toml"), UNLIMITED);
         Map<String, String> cache = Map.of("XDG_CACHE_HOME", root.resolve("cache").toString());
-        // So that all tools are there at once, however slow the machine is.
+        // So that all tools are available immediately, even on a slow machine.
         ProcessBuilder compile = new ProcessBuilder(server, "compile", "--plugins", folder.toString()).inheritIO();
         compile.environment().putAll(cache);
         if (compile.start().waitFor() != 0) {
@@ -121,13 +121,13 @@ final class Client {
         }
     }
 
-    /** Where a server that listens is. */
+    /** Returns the address of a server that listens. */
     private static String base(Process served) throws IOException {
         BufferedReader lines = new BufferedReader(new InputStreamReader(served.getErrorStream()));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             int at = line.indexOf("listening on ");
             if (at >= 0) {
-                // Read to its end, so that the server never waits for it.
+                // Read to its end, so that the server never blocks.
                 Thread drain = new Thread(() -> {
                     try {
                         while (lines.readLine() != null) {}
@@ -167,7 +167,7 @@ final class Client {
 
     private void converse(McpSyncClient client, Path folder, Path newcomer, boolean sse) throws Exception {
         String revision = client.initialize().protocolVersion();
-        // With the transport of 2024, this SDK speaks its revision: without forms and structured content.
+        // With the transport of 2024, this SDK uses the revision of 2024, without forms and structured content.
         boolean old = revision.equals("2024-11-05");
         check("connects, with revision " + revision, old == sse, revision);
         List<String> names = names(client);
@@ -207,7 +207,7 @@ final class Client {
         check("is told that it is gone", true, null);
     }
 
-    /** Has a plugin ask, and answers. */
+    /** Makes a plugin ask, and answers. */
     private void answers(
         McpSyncClient client, String tool, Map<String, Object> arguments, String method, String answer
     ) throws InterruptedException {
@@ -219,7 +219,7 @@ final class Client {
         }
     }
 
-    /** Makes calls at once on one session. */
+    /** Makes concurrent calls on one session. */
     private void many(McpSyncClient client) throws Exception {
         var threads = Executors.newFixedThreadPool(AT_ONCE);
         List<Future<CallToolResult>> calls = new ArrayList<>();
@@ -238,7 +238,7 @@ final class Client {
         check(AT_ONCE + " calls at once on one session", wrong == null, wrong);
     }
 
-    /** Calls a tool as soon as the SDK sends no other message: over standard input, it refuses one that comes meanwhile. */
+    /** Calls a tool as soon as the SDK sends no other message: over standard input, it refuses concurrent messages. */
     private static CallToolResult enqueued(McpSyncClient client, String name, Map<String, Object> arguments) {
         while (true) {
             try {
@@ -252,7 +252,7 @@ final class Client {
         }
     }
 
-    /** Waits until the client was notified of a list in which there is, or is not, the newcomer. */
+    /** Waits until the client was notified of a list that contains, or does not contain, the newcomer. */
     private void told(McpSyncClient client, boolean listed) throws InterruptedException {
         do {
             next(changed);
@@ -275,7 +275,7 @@ final class Client {
         return client.callTool(new CallToolRequest(name, arguments));
     }
 
-    /** Whether a result is this sum: as text in every revision. */
+    /** Returns whether a result is this sum, which every revision has as text. */
     private static boolean isSum(CallToolResult result, double sum) {
         Object structured = result.structuredContent();
         return text(result).equals("{\"sum\":" + sum + "}") && (structured == null || structured.equals(Map.of("sum", sum)));

@@ -15,8 +15,8 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{CompileConfig, Config, Server};
 use toolbay_catalog::{
-    Catalog, CatalogPublisher, FolderReloader, FolderWatcher, PluginCandidate, PluginLoader,
-    Snapshot, assemble, channel,
+    Catalog, CatalogPublisher, FolderReloader, FolderWatcher, PluginLoader, PluginState, Snapshot,
+    assemble, channel,
 };
 use toolbay_model::{CallResult, LimitsPatch, NoopObserver};
 use toolbay_sandbox::Sandbox;
@@ -111,7 +111,7 @@ impl Inside {
             let loader = Arc::new(self.loader(&self.config.plugins));
             let read = self.runtime.block_on(loader.load((*id).to_owned()));
             let read = read.map_err(|error| anyhow!("{id} is refused: {error:?}"))?;
-            let candidate = PluginCandidate {
+            let candidate = PluginState {
                 plugin: Some(read.plugin),
                 problem: None,
                 remarks: read.remarks,

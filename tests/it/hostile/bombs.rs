@@ -107,7 +107,7 @@ cases! {
     doubling_components: Compile, "is 1.4 KB in size: 24 levels of components, each of which contains the next twice",
         |folder| put(folder, doubling(24)) => config(SMALL) => refused(TOO_LARGE);
 
-    doubling_components_on_time: Compile, "is the same file, with the default memory limit",
+    doubling_components_on_time: Compile, "is the same file as above, with the default memory limit",
         |folder| put(folder, doubling(24)) => config(QUICK) => refused(TOO_SLOW);
 
     blocks_in_blocks: Compile, "has a function of 5,000 blocks, each of which branches to fifty others",
@@ -122,7 +122,7 @@ cases! {
     many_exports: Compile, "exports 100,000 functions", |folder| put(folder, exports(100_000))
         => refused("exports 100,000 functions, but at most 4,096 are allowed");
 
-    types_of_types: Compile, "has types that are composed of others, 8^20 in total", |folder| put(folder, types(20))
+    types_of_types: Compile, "has types that are composed of other types, 8^20 in total", |folder| put(folder, types(20))
         => refused("invalid component: effective type size exceeds the limit of 1000000 (at offset …)");
 
     deep_nesting: Compile, "has components that are nested 100,000 levels deep", |folder| put(folder, nested(100_000))

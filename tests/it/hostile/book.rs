@@ -13,13 +13,13 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.
 const INTRODUCTION: &str = "\
 # Hostile plugins
 
-What hostile plugins do, and what happens then. Each of the COUNT rows is a test. The test copies the plugin into the folder
-of a running server that has another plugin. Afterwards the other plugin must still respond, and the server may use at most
-5 MiB of memory more than before. If a row names a setting, the test uses it to reach the outcome sooner; all other limits
-have their [defaults](limits.md). `…` stands for text that varies. During a call, the server may never use more than the
-call's memory limit and 32 MiB beyond what it used before: each test has the kernel measure the peak. It also pings the
-server during the call. The last three columns are that peak, what 99 of 100 pings took at most, and the time from copying
-the file to the outcome, including compiling and loading, in one run of all tests, two at a time, on two cores.
+This page lists hostile plugins and the outcome of each. Each of the COUNT rows is a test. The test copies the plugin into
+the folder of a running server that has another plugin. Afterwards the other plugin must still respond, and the server may
+use at most 5 MiB of memory more than before. If a row names a setting, the test uses it to reach the outcome sooner; all
+other limits have their [defaults](limits.md). `…` stands for text that varies. During a call, the memory use of the server
+may grow at most by the call's memory limit and 32 MiB: each test has the kernel measure the peak. It also pings the server
+during the call. The last three columns are that peak, the maximum time of 99 of 100 pings, and the time from copying the
+file to the outcome, including compiling and loading, in one run of all tests, two at a time, on two cores.
 
 Each plugin that can be loaded is tested twice: once as it is, and once in the [engine of components with async
 functions](async.md#cost), where its outcome must be the same.

@@ -260,7 +260,7 @@ rows! {
     a_task_that_computes: Call, "computes forever in an async function", |folder| put_task(folder, SPIN, "unreachable")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_callback_that_computes: Call, "computes forever when it is called back", |folder| put_task(folder, YIELD, SPIN)
+    a_callback_that_computes: Call, "computes forever in its callback", |folder| put_task(folder, YIELD, SPIN)
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_task_with_all_fuel: Call, "computes forever in an async function, with more fuel than it can use",
@@ -268,15 +268,15 @@ rows! {
         => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
-    a_task_that_yields: Call, "gives way forever, and does nothing else", |folder| put_task(folder, YIELD, YIELD)
+    a_task_that_yields: Call, "yields forever, and does nothing else", |folder| put_task(folder, YIELD, YIELD)
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_task_that_yields_in_the_middle: Call, "gives way forever in the middle of an async function",
+    a_task_that_yields_in_the_middle: Call, "yields forever in the middle of an async function",
         |folder| put_looping_task(folder, "(core func $yield (canon thread.yield))", &[("yield", "(result i32)")],
             "(drop (call $yield))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_task_that_goes_on: Call, "returns a result, and gives way forever",
+    a_task_that_goes_on: Call, "returns a result, and yields forever",
         |folder| put_task(folder, &format!("(call $return (i32.const 7)) {YIELD}"), YIELD)
         => answers(r#"{"result":7}"#);
 
@@ -285,7 +285,7 @@ rows! {
             "(call $block (call $subscribe (i64.const 3600000000000)))")
         => grant(SHORT) => fails("deadline", LATE);
 
-    a_subtask_of_the_host: Compile, "has the host do something in a task of its own, for which WASI 0.2 has no functions",
+    a_subtask_of_the_host: Compile, "calls the host asynchronously, for which WASI 0.2 has no functions",
         |folder| put_looping_task(folder, &POLL.replace("(canon lower (func $block))", "(canon lower (func $block) async)"),
             &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32) (result i32)")],
             "(drop (call $block (call $subscribe (i64.const 3600000000000))))")
@@ -307,7 +307,7 @@ rows! {
             &format!("{} {} (start $s) (func $s (drop (call $wait (call $set) (i32.const 8))))", start_function(EXIT), callback_function(EXIT))))
         => fails("trap", "The tool crashed: wasm trap: …");
 
-    a_wait_in_an_allocator: Call, "waits where it should allocate memory for an argument",
+    a_wait_in_an_allocator: Call, "waits when it should allocate memory for an argument",
         |folder| put(folder, waits_in_its_allocator()) => tool("a", r#"{"text": "x"}"#)
         => fails("trap", "The tool crashed: wasm trap: …");
 
@@ -325,52 +325,52 @@ rows! {
             current task; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that \
             made it, not in the server.");
 
-    a_cancelled_task: Call, "says that it was cancelled, which it was not",
+    a_cancelled_task: Call, "acknowledges a cancellation that did not happen",
         |folder| put_task_with(folder, "(core func $cancel (canon task.cancel))", &[("cancel", "")],
             &format!("(call $cancel) {EXIT}"), "unreachable")
         => fails("trap", "The tool crashed: wasm trap: `task.cancel` called by task which has not been cancelled; this \
             breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, not in the server.");
 
-    an_unknown_answer: Call, "answers its caller with a code that does not exist",
+    an_unknown_answer: Call, "returns an invalid code to its caller",
         |folder| put_task(folder, "(i32.const 15)", "unreachable")
         => fails("trap", "The tool crashed: wasm trap: …");
 
-    a_trap_in_a_callback: Call, "crashes when it is called back", |folder| put_task(folder, YIELD, "unreachable")
+    a_trap_in_a_callback: Call, "crashes in its callback", |folder| put_task(folder, YIELD, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
-    recursion_in_a_callback: Call, "recurses forever when it is called back",
+    recursion_in_a_callback: Call, "recurses forever in its callback",
         |folder| put(folder, tasks("", &[], &format!(
             "{} {} (func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             start_function(YIELD), callback_function("(call $r (i32.const 1))"))))
         => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
-    growth_in_callbacks: Call, "grows its memory each time that it is called back, and crashes if it cannot",
+    growth_in_callbacks: Call, "grows its memory in each callback, and crashes if it cannot",
         |folder| put_task(folder, YIELD, &format!(
             "(if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable)) {YIELD}"))
         => fails("memory", "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).");
 
-    subtasks: Call, "begins tasks that never end, until it may not",
+    subtasks: Call, "starts tasks that never end, up to the limit",
         |folder| put_worker_calls(folder, "(drop (call $w))") => fails("limit", HOLDS);
 
-    subtasks_that_cannot_begin: Call, "begins tasks in a component that lets none begin, until it may not",
+    subtasks_that_cannot_begin: Call, "starts tasks in a component with backpressure, up to the limit",
         |folder| put_worker_calls(folder, "(call $stop) (drop (call $w))") => fails("limit", HOLDS);
 
-    a_cancelled_subtask: Call, "cancels a task that it began, which crashes when it is told", put_cancelling_task
+    a_cancelled_subtask: Call, "cancels a task that it started, which crashes when it is notified", put_cancelling_task
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
-    waitable_sets: Call, "makes sets of what it may wait for, until it may not",
+    waitable_sets: Call, "makes waitable sets, up to the limit",
         |folder| put_looping_task(folder, SET, &[("set", "(result i32)")], "(drop (call $set))") => fails("limit", HOLDS);
 
-    streams: Call, "makes streams until it may not",
+    streams: Call, "makes streams, up to the limit",
         |folder| put_looping_task(folder, STREAM, &[("stream", "(result i64)")], "(drop (call $stream))") => fails("limit", HOLDS);
 
-    futures: Call, "makes futures until it may not",
+    futures: Call, "makes futures, up to the limit",
         |folder| put_looping_task(folder, FUTURE, &[("future", "(result i64)")], "(drop (call $future))") => fails("limit", HOLDS);
 
     // Both ends of the stream belong to the guest: 30 MiB are copied when the second operation
     // starts.
-    copies: Call, "sends itself 30 MiB through a stream, again and again",
+    copies: Call, "sends itself 30 MiB through a stream, repeatedly",
         |folder| put(folder, tasks(STREAM,
             &[("stream", "(result i64)"), ("read", "(param i32 i32 i32) (result i32)"),
               ("write", "(param i32 i32 i32) (result i32)")],
@@ -399,7 +399,7 @@ rows! {
     a_stackful_function: Compile, "has a function that can wait anywhere, with as many stacks as tasks", stackful
         => refused("invalid component: …async stackful…");
 
-    unwanted: Compile, "has an async function where the operator wants none", |folder| put_task(folder, EXIT, EXIT)
+    unwanted: Compile, "has an async function when the operator has disabled them", |folder| put_task(folder, EXIT, EXIT)
         => config("[engine]\nasync = false")
         => refused("has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs \
             builds it without them with --sync)");

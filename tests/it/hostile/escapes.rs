@@ -51,7 +51,7 @@ cases! {
         => tool("file_steps", r#"{"steps": [["read", "/data//etc/passwd"], ["read", "/data/./../secret"]]}"#)
         => grant(MOUNT) => answers("NotFound: …\nPermissionDenied: …") => also(nothing_left);
 
-    lists_what_is_above: HostCall, "lists what is above", with_links
+    lists_what_is_above: HostCall, "lists folders above", with_links
         => tool("file_steps", r#"{"steps": [["list", "/data/.."], ["list", "/data/../"], ["list", "/data/../outside"], ["list", "/data/../outside/."]]}"#)
         => grant(MOUNT) => answers("PermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
@@ -59,7 +59,7 @@ cases! {
         => tool("file_steps", r#"{"steps": [["folder", "/data/../new"], ["folders", "/data/../new/deep"], ["folder", "/data/../outside/new"]]}"#)
         => grant(MOUNT) => answers("PermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
-    removes_what_is_above: HostCall, "removes what is above", with_links
+    removes_what_is_above: HostCall, "removes files and folders above", with_links
         => tool("file_steps", r#"{"steps": [["remove", "/data/../secret"], ["remove-all", "/data/../outside"], ["remove-folder", "/data/.."]]}"#)
         => grant(MOUNT) => answers("PermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
@@ -91,7 +91,7 @@ cases! {
         => tool("file_steps", r#"{"steps": [["symlink", "../secret", "/data/a"], ["read", "/data/a"], ["write", "/data/a", "x"], ["size", "/data/a", "0"]]}"#)
         => grant(MOUNT) => answers("ok\nPermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
-    makes_a_link_to_what_does_not_exist_yet: HostCall, "makes a link to what does not exist yet", with_links
+    makes_a_link_to_what_does_not_exist_yet: HostCall, "makes a link to a file that does not exist yet", with_links
         => tool("file_steps", r#"{"steps": [["symlink", "../new", "/data/a"], ["write", "/data/a", "x"], ["open", "h", "/data/a"], ["put", "h", "10"], ["folders", "/data/a/b"]]}"#)
         => grant(MOUNT) => answers("ok\nPermissionDenied: …\nPermissionDenied: …\nNotFound: …\nPermissionDenied: …") => also(nothing_left);
 
@@ -111,15 +111,15 @@ cases! {
         => tool("file_steps", r#"{"steps": [["symlink", "../outside/", "/data/a"], ["list", "/data/a/"], ["write", "/data/a/new", "x"]]}"#)
         => grant(MOUNT) => answers("ok\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
-    follows_links_of_others: HostCall, "follows links of others", with_links
+    follows_links_of_others: HostCall, "follows existing links", with_links
         => tool("file_steps", r#"{"steps": [["read", "/data/relative"], ["read", "/data/absolute"], ["write", "/data/absolute", "x"]]}"#)
         => grant(MOUNT) => answers("PermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 
-    follows_folders_of_others: HostCall, "follows folders of others", with_links
+    follows_folders_of_others: HostCall, "follows existing links to folders", with_links
         => tool("file_steps", r#"{"steps": [["list", "/data/folder"], ["read", "/data/folder/file"], ["write", "/data/folder/new", "x"], ["remove-all", "/data/folder"]]}"#)
         => grant(MOUNT) => answers("PermissionDenied: …\nPermissionDenied: …\nPermissionDenied: …\nok") => also(nothing_left);
 
-    moves_a_link_of_others_to_where_it_fits: HostCall, "moves a link of others to where it fits", with_links
+    moves_a_link_of_others_to_where_it_fits: HostCall, "moves an existing link to a folder where its target is inside the mount", with_links
         => tool("file_steps", r#"{"steps": [["folder", "/data/a"], ["rename", "/data/relative", "/data/a/l"], ["read", "/data/a/l"]]}"#)
         => grant(MOUNT) => answers("ok\nok\nNotFound: …") => also(nothing_left);
 
@@ -147,7 +147,7 @@ cases! {
         => tool("file_steps", r#"{"steps": [["folders", "/data/a/b/c"], ["open", "h", "/data/a/b/c/f"], ["rename", "/data/a/b", "/data/b"], ["put", "h", "10"], ["read", "/data/b/c/../../../secret"]]}"#)
         => grant(MOUNT) => answers("ok\nok\nok\nok\nPermissionDenied: …") => also(nothing_left);
 
-    replaces_a_folder_on_the_way_by_a_link: HostCall, "replaces a folder on the way by a link", with_links
+    replaces_a_folder_on_the_way_by_a_link: HostCall, "replaces a folder of the path by a link", with_links
         => tool("file_steps", r#"{"steps": [["folder", "/data/a"], ["write", "/data/a/secret", "1"], ["rename", "/data/a", "/data/b"], ["symlink", "..", "/data/a"], ["read", "/data/a/secret"], ["write", "/data/a/secret", "x"]]}"#)
         => grant(MOUNT) => answers("ok\nok\nok\nok\nPermissionDenied: …\nPermissionDenied: …") => also(nothing_left);
 

@@ -59,36 +59,36 @@ fn hierarchy(depth: usize) -> String {
 }
 
 cases! {
-    garbage: Call, "makes garbage for ever", |folder| put_with_list(folder, "", "(call $garbage)")
+    garbage: Call, "makes garbage forever", |folder| put_with_list(folder, "", "(call $garbage)")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    garbage_on_time: Call, "makes garbage for ever, with more fuel than it can use",
+    garbage_on_time: Call, "makes garbage forever, with more fuel than it can use",
         |folder| put_with_list(folder, "", "(call $garbage)") => grant(ENDLESS) => fails("deadline", LATE);
 
-    garbage_when_it_lists: ListTools, "makes garbage for ever when it lists its tools",
+    garbage_when_it_lists: ListTools, "makes garbage forever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $garbage)").build())
         => refused("listing what it offers failed: it used all of its fuel, 1,000,000,000 instructions");
 
-    garbage_in_a_full_heap: Call, "fills its heap with a list, and makes garbage for ever beside it",
+    garbage_in_a_full_heap: Call, "fills its heap with a list, and then makes garbage forever",
         |folder| put_with_list(folder, "", "(call $more (i32.const 1500000)) (call $garbage)")
         => grant(ENDLESS) => fails("deadline", LATE);
 
-    garbage_in_a_full_heap_for_fuel: Call, "does the same with little fuel",
+    garbage_in_a_full_heap_for_fuel: Call, "fills its heap with a list, and then makes garbage forever, with little fuel",
         |folder| put_with_list(folder, "", "(call $more (i32.const 1500000)) (call $garbage)")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_list_to_the_limit: Call, "makes a list that grows for ever", |folder| put_with_list(folder, "", "(call $more (i32.const 0))")
+    a_list_to_the_limit: Call, "makes a list that grows forever", |folder| put_with_list(folder, "", "(call $more (i32.const 0))")
         => fails("memory", OUT_OF_MEMORY);
 
-    a_list_when_it_lists: ListTools, "makes a list that grows for ever when it lists its tools",
+    a_list_when_it_lists: ListTools, "makes a list that grows forever when it lists its tools",
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $more (i32.const 0))").build())
         => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
-    a_list_and_a_large_memory: Call, "grows its memory by 100 MiB, and makes a list that grows for ever",
+    a_list_and_a_large_memory: Call, "grows its memory by 100 MiB, and makes a list that grows forever",
         |folder| put_with_list(folder, "(memory $big 0)", "(drop (memory.grow $big (i32.const 1600))) (call $more (i32.const 0))")
         => fails("memory", OUT_OF_MEMORY);
 
-    a_heap_without_room: Call, "makes a list where the call has no memory for one",
+    a_heap_without_room: Call, "makes a list when the call has no memory for it",
         |folder| put_with_list(folder, "", "(call $more (i32.const 1000))")
         => grant("[limits]\nmemory = \"1MiB\"")
         => fails("memory", "The tool needed more than 1.0 MiB of memory (to allow more, raise limits.memory).");
@@ -107,7 +107,7 @@ cases! {
         |folder| put_with_core(folder, "(type $a (array (mut i64)))", "(drop (array.new_default $a (i32.const -1)))")
         => grant("[limits]\nfuel = 10000000000") => fails("memory", OUT_OF_MEMORY);
 
-    arrays_of_garbage: Call, "makes arrays of 16 MiB for ever",
+    arrays_of_garbage: Call, "makes arrays of 16 MiB forever",
         |folder| put_with_core(folder, "(type $a (array (mut i8)))",
             "(loop $again (drop (array.new_default $a (i32.const 0x1000000))) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
@@ -125,7 +125,7 @@ cases! {
                (array.copy $a $a (global.get $g) (i32.const 1) (global.get $g) (i32.const 0) (i32.const 999999)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    an_array_of_all_objects: Call, "has an array with each of a million objects, and makes garbage for ever beside it",
+    an_array_of_all_objects: Call, "has an array of a million objects, and makes garbage forever",
         |folder| put_with_list(folder, "(type $a (array (mut (ref null $node)))) (global $g (mut (ref null $a)) (ref.null $a))
             (func $fill (local $n i32)
               (global.set $g (array.new_default $a (i32.const 1000000)))
@@ -135,7 +135,7 @@ cases! {
             "(call $fill) (call $garbage)")
         => grant(ENDLESS) => fails("deadline", LATE);
 
-    a_table_of_objects: Call, "has a table with each of 20,000 objects, and makes garbage for ever beside it",
+    a_table_of_objects: Call, "has a table of 20,000 objects, and makes garbage forever",
         |folder| put_with_list(folder, "(table $t 20000 (ref null $node))
             (func $fill (local $n i32)
               (loop $again
@@ -144,24 +144,24 @@ cases! {
             "(call $fill) (call $garbage)")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    large_objects: Call, "makes objects of 10,000 members for ever",
+    large_objects: Call, "makes objects with 10,000 members forever",
         |folder| put_with_core(folder, &format!("(type $large (struct {}))", "(field i64)".repeat(10_000)),
             "(loop $again (drop (struct.new_default $large)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    functions_in_objects: Call, "makes objects with functions in them for ever",
+    functions_in_objects: Call, "makes objects that contain functions forever",
         |folder| put_with_core(folder, "(type $f (struct (field funcref))) (elem declare func $nothing) (func $nothing)",
             "(loop $again (drop (struct.new $f (ref.func $nothing))) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    references_of_other_hosts: Call, "turns a number into a reference of its host and back for ever",
+    references_of_other_hosts: Call, "converts a number to a host reference and back forever",
         |folder| put_with_core(folder, "",
             "(loop $again
                (drop (i31.get_s (ref.cast (ref i31) (any.convert_extern (extern.convert_any (ref.i31 (i32.const 7)))))))
                (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_number_as_an_object: Call, "takes a number for an object",
+    a_number_as_an_object: Call, "uses a number as an object",
         |folder| put_with_list(folder, "(func $any (result anyref) (ref.i31 (i32.const 7)))",
             "(drop (struct.get $node 1 (ref.cast (ref $node) (call $any))))")
         => fails("trap", "The tool crashed: wasm trap: cast failure.");
@@ -175,7 +175,7 @@ cases! {
             "(drop (array.get_u $a (array.new_default $a (i32.const 7)) (i32.const -1)))")
         => fails("trap", "The tool crashed: wasm trap: out of bounds array access.");
 
-    casts: Call, "asks for ever whether an object is of a type that is 60 levels away",
+    casts: Call, "tests forever whether an object has a type that is 60 levels away",
         |folder| put_with_core(folder, &format!("{} (func $any (result anyref) (struct.new_default $t59))", hierarchy(60)),
             "(loop $again (drop (ref.test (ref $t30) (call $any))) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
@@ -201,21 +201,21 @@ cases! {
         |folder| put_with_core(folder, &format!("(rec {})", format!("(type (struct {}))", "(field i8)".repeat(9000)).repeat(200)), "")
         => refused("defines … members of types in its core modules or more, but at most 1,000,000 are allowed");
 
-    an_uncaught_exception: Call, "throws an exception that nobody catches", |folder| put_with_exception(folder, "", "(throw $e)")
+    an_uncaught_exception: Call, "throws an exception that is never caught", |folder| put_with_exception(folder, "", "(throw $e)")
         => fails("trap", "The tool crashed: it threw an exception that it does not catch.");
 
     an_exception_at_start: Load, "throws an exception in a start function",
         |folder| put_with_exception(folder, "(start $s) (func $s (throw $e))", "")
         => refused("listing what it offers failed: it crashed: it threw an exception that it does not catch");
 
-    exceptions: Call, "throws exceptions and catches them for ever",
+    exceptions: Call, "throws and catches exceptions forever",
         |folder| put_with_exception(folder, "", &catching_loop("(throw $e)"))
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    exceptions_on_time: Call, "throws exceptions and catches them for ever, with more fuel than it can use",
+    exceptions_on_time: Call, "throws and catches exceptions forever, with more fuel than it can use",
         |folder| put_with_exception(folder, "", &catching_loop("(throw $e)")) => grant(ENDLESS) => fails("deadline", LATE);
 
-    a_chain_of_exceptions: Call, "throws exceptions each of which has the one before it, and keeps the last",
+    a_chain_of_exceptions: Call, "throws exceptions each of which contains the previous one, and retains the last",
         |folder| put_with_core(folder, "(tag $e (param exnref)) (global $last (mut exnref) (ref.null exn))
             (func $thrown (result exnref)
               (block $caught (result exnref exnref)
@@ -225,14 +225,14 @@ cases! {
         => grant("[limits]\nmemory = \"16MiB\"\nfuel = 100000000000")
         => fails("memory", "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory).");
 
-    exceptions_from_the_deep: Call, "recurses 1,000 levels deep, throws an exception there, and catches it at the top, for ever",
+    exceptions_from_the_deep: Call, "recurses 1,000 levels deep, throws an exception there, and catches it at the top, forever",
         |folder| put_with_exception(folder,
             "(func $deep (param i32)
                (if (local.get 0) (then (call $deep (i32.sub (local.get 0) (i32.const 1)))) (else (throw $e))))",
             &catching_loop("(call $deep (i32.const 1000))"))
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    exceptions_at_each_level: Call, "recurses 500 levels deep, and throws an exception from each level to the next, for ever",
+    exceptions_at_each_level: Call, "recurses 500 levels deep, and throws an exception from each level to the next, forever",
         |folder| put_with_exception(folder,
             "(func $deep (param i32)
                (block $caught (result exnref)
@@ -247,29 +247,29 @@ cases! {
         |folder| put_with_exception(folder, "", "(throw_ref (ref.null exn))")
         => fails("trap", "The tool crashed: wasm trap: null reference.");
 
-    catching_the_lack_of_fuel: Call, "catches whatever is thrown, and computes for ever",
+    catching_the_lack_of_fuel: Call, "catches all exceptions, and computes forever",
         |folder| put_with_exception(folder, "", &catching_loop("(loop $spin (br $spin))"))
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    catching_the_deadline: Call, "catches whatever is thrown, and computes for ever, with more fuel than it can use",
+    catching_the_deadline: Call, "catches all exceptions, and computes forever, with more fuel than it can use",
         |folder| put_with_exception(folder, "", &catching_loop("(loop $spin (br $spin))"))
         => grant(ENDLESS) => fails("deadline", LATE);
 
-    catching_the_lack_of_memory: Call, "catches whatever is thrown, and makes a list that grows for ever",
+    catching_the_lack_of_memory: Call, "catches all exceptions, and makes a list that grows forever",
         |folder| put_with_list(folder, "", &catching_loop("(call $more (i32.const 0))"))
         => fails("memory", OUT_OF_MEMORY);
 
-    catching_a_crash: Call, "catches whatever is thrown, and executes `unreachable`",
+    catching_a_crash: Call, "catches all exceptions, and executes `unreachable`",
         |folder| put_with_exception(folder, "", &catching_loop("unreachable"))
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
-    catching_the_end_of_the_stack: Call, "catches whatever is thrown, and recurses for ever",
+    catching_the_end_of_the_stack: Call, "catches all exceptions, and recurses forever",
         |folder| put_with_exception(folder, "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             &catching_loop("(drop (call $r (i32.const 1)))"))
         => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
-    exceptions_of_before: Compile, "throws exceptions with the instructions that came before the standard",
+    exceptions_of_before: Compile, "throws exceptions with the instructions from before the standard",
         |folder| put_with_exception(folder, "(func try throw $e catch_all end)", "")
         => refused("invalid component: …legacy_exceptions feature required for try instruction (it throws exceptions with \
             the instructions that came before the standard; build it with those of WebAssembly 3.0: \

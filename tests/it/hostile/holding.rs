@@ -113,7 +113,7 @@ cases! {
         => tool("read_file", r#"{"path": "/data/fifo"}"#) => grant(MOUNT)
         => fails("none", "Operation not permitted (os error 63)");
 
-    an_audience: Call, "returns a text that is meant for the user, eight million times", audience => answers("")
+    an_audience: Call, "returns a text for the user eight million times", audience => answers("")
         => also(|run| assert_eq!(run.result["content"][0]["annotations"]["audience"], serde_json::json!(["user"])));
 }
 
@@ -239,6 +239,24 @@ fn plugins_that_open_many_files_do_not_affect_others() {
     );
     server.wait_for_tool("later");
     assert_eq!(server.text("later", serde_json::json!({})), "in time");
+}
+
+/// `toolbay call` shows the reason, although it logs nothing else.
+#[test]
+fn a_command_reports_that_no_descriptor_is_left() {
+    let folder = folder_of_greedy(1);
+    folder.write_config("[limits]\ndeadline = \"2s\"");
+    let output = ToolbayCommand::new(&folder)
+        .args(["call", "a"])
+        .with_shell_wrapper("ulimit -n 160 && exec \"$@\"")
+        .run();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(
+        output
+            .stderr
+            .contains("a file was not opened: the server has no descriptor left for this call"),
+        "{output}"
+    );
 }
 
 /// Over HTTP, new connections are accepted.

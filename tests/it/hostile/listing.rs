@@ -187,7 +187,7 @@ cases! {
         |folder| icons(folder, 100)
         => refused(r#"tool "a": the number of its icons is 100, but at most 64 are allowed"#);
 
-    a_definition_that_changes: ListTools, "lists a different tool each time: it is asked only once",
+    a_definition_that_changes: ListTools, "lists a different tool each time: they are listed only once",
         |folder| put(folder, lists(RANDOM, &[("number", "(result i64)")],
             // The description is the second item in memory.
             "(i64.store (i32.const 1032) (i64.or (i64.const 0x4040404040404040)

@@ -210,7 +210,7 @@ cases! {
         => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: expected value at line 1 \
             column 7.");
 
-    a_lone_surrogate: Call, "returns structured content with half of a surrogate pair",
+    a_lone_surrogate: Call, "returns structured content with a lone surrogate",
         |folder| structured(folder, r#"{"n": "\ud800"}"#)
         => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: unexpected end of hex \
             escape at \

@@ -134,12 +134,12 @@ cases! {
         }
         => answers("fine");
 
-    a_catastrophic_pattern: Call, "has a pattern that backtracks without end",
+    a_catastrophic_pattern: Call, "has a pattern that backtracks endlessly",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"^(?=a)(a+)+\\1$"}}}"#)
         => tool("a", r#"{"x": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#)
         => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n/x: …!\" does not match …");
 
-    a_catastrophic_pattern_for_many: Call, "has a pattern that backtracks without end, and returns 10,000 strings for it",
+    a_catastrophic_pattern_for_many: Call, "has a pattern that backtracks endlessly, and returns 10,000 strings for it",
         |folder| {
             let text = format!("\"{}!\",", "a".repeat(40));
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
@@ -147,7 +147,7 @@ cases! {
         }
         => fails("invalid-output", "The tool returned invalid output: (root): does not match the schema (finding the exact location takes too long).");
 
-    a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks without end, and returns 20,000 strings for it",
+    a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks endlessly, and returns 20,000 strings for it",
         |folder| {
             let text = format!("\"{}!\",", "a".repeat(40));
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"not":{"pattern":"^(?=a)(a+)+\\1$"}}}}}"#,
@@ -168,7 +168,7 @@ cases! {
         => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
     parts_with_a_state_for_every_byte: Call,
-        "has a pattern that looks ahead for what needs a new state for every byte, and returns 60 KB for it",
+        "has a pattern with a lookahead that needs a new state for every byte, and returns 60 KB for it",
         |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"(?=[ab]*a[ab]{300}c)(?=[ab]*b[ab]{300}c)d"}}}"#,
             &format!(r#"{{"x": "{}"}}"#, letters(60_000)))
         => may_leave(16)
@@ -182,13 +182,13 @@ cases! {
         => refused("tool \"a\": its input schema is invalid: /patternProperties: all patterns for names need too much \
             memory; use fewer or simpler ones");
 
-    a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
+    a_huge_pattern: Load, "has a pattern whose compiled form is huge",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)
         => refused("tool \"a\": its input schema is invalid: /properties/x/pattern: the pattern \
             \"((a{1000}){1000}){1000}\" is too large: at character 4, \"{1000}\": write a smaller count, …");
 
     many_catastrophic_patterns_for_many: Call,
-        "has 300 patterns that backtrack without end, and returns 300 strings for each of them",
+        "has 300 patterns that backtrack endlessly, and returns 300 strings for each of them",
         |folder| {
             let patterns = (1..300).map(|n| format!(r#"{{"pattern":"^(a|a)*\\1b{{1,{n}}}"}}"#));
             let schema = one_of_these(patterns.chain([r#"{"type":"string"}"#.to_owned()]));
@@ -197,12 +197,12 @@ cases! {
         }
         => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
-    many_huge_patterns: Load, "has 1,000 patterns, each of which uses several megabytes when it is compiled",
+    many_huge_patterns: Load, "has 1,000 patterns, each of which takes several megabytes in its compiled form",
         |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
         => refused("tool \"a\": its input schema is invalid: /properties/x/items/anyOf/0/pattern: the pattern \
             \"\\\\p{L}{50}\" is too large: at character 6, \"{50}\": write a smaller count, …");
 
-    a_name_that_acts: Load, "has a schema with a mistake below a name that contains a terminal escape",
+    a_name_that_acts: Load, "has a schema with an error below a name that contains a terminal escape",
         |folder| input(folder, r#"{"type":"object","properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
         => refused(r#"tool "a": its input schema is invalid: /properties/a\nb/type: "strin" is not valid …"#);
 

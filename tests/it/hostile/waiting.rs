@@ -67,7 +67,7 @@ cases! {
             (loop $again (call $write (local.get $out) (i32.const 0) (i32.const 0) (i32.const 8)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    asking_to_write_in_a_loop: HostCall, "asks forever how much it may write",
+    asking_to_write_in_a_loop: HostCall, "queries forever how much it may write",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
             (loop $again (call $check (local.get $out) (i32.const 8)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);

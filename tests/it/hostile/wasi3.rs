@@ -56,20 +56,20 @@ rows! {
     inputs: HostCall, "opens standard input ten thousand times, and reads none of it", wasi3
         => tool("inputs", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
-    inputs_without_memory: HostCall, "opens standard input with more streams than the call's memory has room for", wasi3
+    inputs_without_memory: HostCall, "opens standard input with more streams than fit in the call's memory", wasi3
         => tool("inputs", r#"{"count": 10000}"#)
         => grant("[limits]\nmemory = \"8MiB\"\nhandles = 1000000")
         => fails("memory", MEMORY);
 
-    outputs: HostCall, "opens standard output ten thousand times, and ends none of the streams", wasi3
+    outputs: HostCall, "opens standard output ten thousand times, and does not end the streams", wasi3
         => tool("outputs", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
-    outputs_without_memory: HostCall, "opens standard output with more streams than the call's memory has room for", wasi3
+    outputs_without_memory: HostCall, "opens standard output with more streams than fit in the call's memory", wasi3
         => tool("outputs", r#"{"count": 10000}"#)
         => grant("[limits]\nmemory = \"8MiB\"\nhandles = 1000000")
         => fails("memory", MEMORY);
 
-    output_without_end: HostCall, "writes to standard output without end", wasi3
+    output_without_end: HostCall, "writes to standard output endlessly", wasi3
         => tool("print", r#"{"text": "more of it\n", "times": 4294967295, "error": false}"#)
         => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise \
             limits.stdio).");
@@ -79,33 +79,33 @@ rows! {
         => grant("[limits]\ntimeout = \"300ms\"")
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
-    a_wait_without_end: HostCall, "waits for longer than clocks go", wasi3
+    a_wait_without_end: HostCall, "waits for longer than the range of clocks", wasi3
         => tool("wait", r#"{"nanoseconds": 18446744073709551615}"#)
         => grant("[limits]\ntimeout = \"300ms\"")
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
-    waits: HostCall, "waits for a hundred thousand things at once", wasi3
+    waits: HostCall, "waits for a hundred thousand events at once", wasi3
         => tool("waits", r#"{"count": 100000}"#) => fails("limit", HANDLES);
 
-    forgotten_waits: HostCall, "begins to wait a hundred thousand times, and gives each up", wasi3
+    forgotten_waits: HostCall, "starts a hundred thousand waits, and cancels each", wasi3
         => tool("forget", r#"{"count": 100000}"#) => answers(r#"{"result":100000}"#);
 
-    cheap_calls: HostCall, "calls cheap functions of the host without end", wasi3
+    cheap_calls: HostCall, "calls cheap functions of the host endlessly", wasi3
         => tool("forget", r#"{"count": 4294967295}"#) => grant(LITTLE)
         => fails("fuel", "The tool used all of its fuel, 10,000,000 instructions (to allow more, raise limits.fuel).");
 
-    random: HostCall, "wants an exabyte of random numbers", wasi3
+    random: HostCall, "requests an exabyte of random numbers", wasi3
         => tool("random", r#"{"count": 1000000000000000000}"#) => answers(r#"{"result":65536}"#);
 
-    requests: HostCall, "makes ten thousand requests, and sends none", wasi3
+    requests: HostCall, "makes ten thousand requests, and does not send them", wasi3
         => tool("hoard", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
-    requests_without_memory: HostCall, "makes more requests than the call's memory has room for", wasi3
+    requests_without_memory: HostCall, "makes more requests than fit in the call's memory", wasi3
         => tool("hoard", r#"{"count": 10000}"#)
         => grant("[limits]\nmemory = \"8MiB\"\nhandles = 1000000")
         => fails("memory", MEMORY);
 
-    sent_requests: HostCall, "sends ten thousand requests at once that are not allowed", wasi3
+    sent_requests: HostCall, "sends ten thousand denied requests at once", wasi3
         => tool("requests", r#"{"address": "http://a.example/", "count": 10000}"#)
         => fails("limit", HANDLES) => also(names_the_origin);
 
@@ -115,7 +115,7 @@ rows! {
     many_fields: HostCall, "makes ten thousand sets of headers", wasi3
         => tool("fields", r#"{"count": 10000, "bytes": 10}"#) => fails("limit", HANDLES);
 
-    fields_without_memory: HostCall, "makes more sets of headers than the call's memory has room for", wasi3
+    fields_without_memory: HostCall, "makes more sets of headers than fit in the call's memory", wasi3
         => tool("fields", r#"{"count": 10000, "bytes": 10}"#)
         => grant("[limits]\nmemory = \"8MiB\"\nhandles = 1000000")
         => fails("memory", MEMORY);
@@ -129,7 +129,7 @@ rows! {
         => fails("denied", "ErrorCode::HttpRequestDenied…http://a.example is not among the origins that this tool may send \
             requests to.") => also(names_the_origin);
 
-    a_denied_header: HostCall, "sets a header that would lead a request elsewhere", wasi3
+    a_denied_header: HostCall, "sets a header that would send a request to another host", wasi3
         => tool("request", r#"{"method": "GET", "address": "http://a.example/", "headers": [["host", "b"]], "body": ""}"#)
         => fails("denied", "HeaderError::Forbidden…No tool may set the header host.");
 
@@ -145,16 +145,16 @@ rows! {
         => tool("closed", "{}")
         => answers("Err(ErrorCode::AccessDenied) Err(ErrorCode::AccessDenied) Err(ErrorCode::AccessDenied)");
 
-    an_exit: HostCall, "ends its process in the middle", wasi3
+    an_exit: HostCall, "exits in the middle of a call", wasi3
         => tool("leave", r#"{"code": 3}"#) => fails("trap", "The tool crashed: exited with code 3.");
 
-    mixed_files: Load, "takes files of WASI 0.2 for those of WASI 0.3, which bounds them less",
+    mixed_files: Load, "uses files of WASI 0.2 as those of WASI 0.3, which have weaker limits",
         |folder| imports(folder, MIXED)
         => refused("its imports do not match the host's: component imports instance `wasi:filesystem/types@0.3.0`, but a matching \
             implementation was not found in the linker: instance export `descriptor` has the wrong type: mismatched resource \
             types");
 
-    mixed_sockets: Load, "takes sockets of WASI 0.2 for those of WASI 0.3",
+    mixed_sockets: Load, "uses sockets of WASI 0.2 as those of WASI 0.3",
         |folder| imports(folder, MIXED_SOCKETS)
         => refused("its imports do not match the host's: component imports instance `wasi:sockets/types@0.3.0`, but a matching \
             implementation was not found in the linker: instance export `tcp-socket` has the wrong type: mismatched resource \
@@ -165,7 +165,7 @@ rows! {
         => refused("needs a release candidate of WASI 0.3, which Toolbay does not offer: \
             wasi:cli/stdout@0.3.0-rc-2026-03-15 (build it with a newer toolchain, for WASI 0.3.0)");
 
-    unwanted: Compile, "imports WASI 0.3 where the operator wants no async functions", wasi3
+    unwanted: Compile, "imports WASI 0.3 when the operator has disabled async functions", wasi3
         => config("[engine]\nasync = false")
         => refused("needs WASI 0.3, and engine.async is false (to run it, set engine.async = true; to do without, build \
             it for WASI 0.2: with --sync for componentize-qjs, for wasm32-wasip2 with Rust)");

@@ -1,4 +1,4 @@
-// One tool for each promise of the contract; the project's tests call them.
+// One tool for each guarantee of the contract, which the project's tests call.
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static toolbay_result *echo(const void *arguments) {
     return toolbay_add_text(toolbay_output(), ((const struct text *)arguments)->text);
 }
 
-// C has no exceptions: a failure is a return value, and toolbay_panic is for what must not happen.
+// C has no exceptions: a failure is a return value, and toolbay_panic is for bugs.
 static toolbay_result *boom(const void *) {
     toolbay_panic("kaboom: %d", 42);
 }

@@ -1,4 +1,5 @@
-// One tool for each promise of the contract; the project's tests call them.
+// One tool for each guarantee of the contract, which the project's tests
+// call.
 
 #include <optional>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// The plugin that the project's tests call to see whether the Go SDK keeps the
-// contract.
+// The plugin with which the project's tests check that the Go SDK implements
+// the contract.
 package main
 
 import (
@@ -60,8 +60,8 @@ type manyArgs struct {
 	Bytes  int `json:"bytes" minimum:"0" description:"How many bytes each has."`
 }
 
-// many answers alternating texts and pictures, and collects garbage all the
-// while: nothing that the host is to read may be lost or overwritten.
+// many returns alternating texts and pictures, and collects garbage meanwhile:
+// no memory that the host reads may be freed or overwritten.
 func many(ctx *toolbay.Context, args manyArgs) ([]toolbay.Content, error) {
 	blocks := make([]toolbay.Content, 0, args.Blocks)
 	for i := range args.Blocks {
@@ -79,7 +79,7 @@ func many(ctx *toolbay.Context, args manyArgs) ([]toolbay.Content, error) {
 	return blocks, nil
 }
 
-// all answers every kind of content with everything that can be said of it.
+// all returns every kind of content with all its fields.
 func all(*toolbay.Context, none) (toolbay.Output[map[string][]int], error) {
 	link := toolbay.Link("https://example.com/a", "a").For(toolbay.User, toolbay.Assistant).WithPriority(0.5)
 	link.Title, link.Description, link.MIMEType, link.Size = "A", "The first.", "text/plain", 1<<40
@@ -96,7 +96,7 @@ func all(*toolbay.Context, none) (toolbay.Output[map[string][]int], error) {
 	}, nil
 }
 
-// broken answers what is no UTF-8.
+// broken returns invalid UTF-8.
 func broken(ctx *toolbay.Context, _ none) (string, error) {
 	ctx.Infof("a\xffb")
 	ctx.Progress(1, 0, "a\xffb")
@@ -141,7 +141,7 @@ type state struct {
 	Keys   []string `json:"keys"`
 }
 
-// keep does all that can be done with a bucket.
+// keep uses all operations of a bucket.
 func keep(_ *toolbay.Context, args kept) (result state, err error) {
 	bucket, err := toolbay.OpenBucket("default")
 	if err != nil {
@@ -173,7 +173,7 @@ type askedName struct {
 	Name string `json:"name"`
 }
 
-// ask asks for a name, and takes every answer there can be.
+// ask asks for a name, and handles every possible answer.
 func ask(ctx *toolbay.Context, _ none) (string, error) {
 	answer, err := toolbay.Ask(ctx, "name", toolbay.Form[askedName]{Message: "Which name?", Optional: true})
 	if errors.Is(err, toolbay.ErrUnsupported) {

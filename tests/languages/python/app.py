@@ -1,4 +1,4 @@
-"""An acceptance plugin: every way in which a tool can answer, and what else there is to offer."""
+"""An acceptance plugin: every kind of result of a tool, and all other offers."""
 
 import urllib.error
 import urllib.request

@@ -1,4 +1,4 @@
-// What every language's acceptance plugin offers.
+// The offers of every language's acceptance plugin.
 
 import { form, image, InvalidArguments, prompt, resource, t, tool } from 'toolbay';
 
@@ -6,7 +6,7 @@ export const echo = tool({
   name: 'typescript_echo',
   description: 'Answers the text unchanged.',
   input: { text: t.string('Text to answer.') },
-  // Asynchronous, so that the tests know that this works as well.
+  // Asynchronous, so that the tests also cover this.
   handler: async ({ text }) => {
     await null;
     return text;

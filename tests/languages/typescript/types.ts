@@ -1,5 +1,5 @@
-// What the SDK's types promise. Only the compiler reads this file; an expected
-// error that does not come is an error.
+// The guarantees of the SDK's types. Only the compiler reads this file. If an
+// expected error is missing, that is an error.
 
 import { audio, beginningWith, contents, form, image, InvalidArguments, prompt, reply, resource } from 'toolbay';
 import { resourceLink, roots, sampling, t, text, tool, visit } from 'toolbay';
@@ -39,7 +39,7 @@ const all = tool({
     const length: number = name.length + count;
     // @ts-expect-error: it may be null
     at.x;
-    // @ts-expect-error: no level
+    // @ts-expect-error: not a level
     host.log('loud', name);
     const value: string | undefined = host.config('key');
     if (length > 5) throw new InvalidArguments('too long', { cause: value });
@@ -53,13 +53,13 @@ const output = { sum: t.integer() };
 tool({ name: 'a', output, handler: async () => ({ sum: 1 }) });
 // @ts-expect-error: a text
 tool({ name: 'a', output, handler: () => ({ sum: '1' }) });
-// @ts-expect-error: no sum
+// @ts-expect-error: not a sum
 tool({ name: 'a', output, handler: () => ({}) });
-// @ts-expect-error: not what is promised
+// @ts-expect-error: not the declared type
 tool({ name: 'a', output, handler: () => 'one' });
-// @ts-expect-error: not what is promised
+// @ts-expect-error: not the declared type
 tool({ name: 'a', output, handler: () => reply({ structured: { sum: '1' } }) });
-// @ts-expect-error: without what is promised
+// @ts-expect-error: without the declared output
 tool({ name: 'a', output, handler: () => reply({ content: 'one' }) });
 
 const any = tool({ name: 'b', handler: () => 'one' });
@@ -68,14 +68,14 @@ tool({ name: 'b', handler: () => ({ n: 1 }) });
 tool({ name: 'b', handler: async () => [text('a'), 'b', audio(new ArrayBuffer(1), 'audio/wav')] });
 tool({ name: 'b', handler: () => [resource('memo:a', 'a'), resourceLink('memo:b', 'b', { size: 1 })] });
 tool({ name: 'b', input: t.object({ x: t.string() }), handler: ({ x }) => x.trim() });
-// @ts-expect-error: a number is no answer
+// @ts-expect-error: a number is not an answer
 tool({ name: 'b', handler: () => 5 });
 // @ts-expect-error: a field is described by `t`
 tool({ name: 'b', input: { x: 'string' }, handler: () => 'one' });
-// @ts-expect-error: `desc` is no option
+// @ts-expect-error: `desc` is not an option
 tool({ name: 'b', desc: 'B.', handler: () => 'one' });
 
-// Every kind of block has a case: a forgotten one reaches `never`.
+// Every kind of block has a case: a missing one is not assignable to `never`.
 const shown = (block: Content): string => {
   switch (block.kind) {
     case 'text':
@@ -91,7 +91,7 @@ const shown = (block: Content): string => {
       return block satisfies never;
   }
 };
-// And every kind has a function that makes it.
+// Every kind also has a function that creates it.
 type Made = ReturnType<typeof text | typeof image | typeof audio | typeof resource | typeof resourceLink>;
 same<Made, Content>(true);
 shown(text('a', { lastModified: '2026-01-12T15:00:58Z' }));
@@ -168,15 +168,15 @@ const handler = (): PromptAnswer => 'a';
 prompt({ name: 'a', handler });
 prompt({ name: 'a', handler: async () => ({ messages: 'a', description: 'A', meta: { a: 1 } }) });
 prompt({ name: 'a', handler: () => ({ role: 'user', content: resource('memo:a', 'a') }) });
-// @ts-expect-error: nobody says this
+// @ts-expect-error: not an author
 prompt({ name: 'a', handler: () => ({ role: 'system', content: 'a' }) });
-// @ts-expect-error: a number is no message
+// @ts-expect-error: a number is not a message
 prompt({ name: 'a', handler: () => 5 });
-// @ts-expect-error: nothing is no message
+// @ts-expect-error: `undefined` is not a message
 prompt({ name: 'a', handler: () => {} });
 // @ts-expect-error: `input` is for tools
 prompt({ name: 'a', input: {}, handler });
-// @ts-expect-error: clients give texts
+// @ts-expect-error: clients send texts
 prompt({ name: 'a', arguments: { b: t.list(t.string()) }, handler });
 // @ts-expect-error: no argument `c`
 prompt({ name: 'a', arguments: { b: t.string() }, complete: { c: ['d'] }, handler });
@@ -212,7 +212,7 @@ resource({ uri: 'game://{name}', name: 'rules', handler: ({ id }) => id });
 resource({ uri: 'game://{name}', name: 'rules', complete: { id: ['a'] }, handler: read });
 // @ts-expect-error: without a name
 resource({ uri: 'game://rules', handler: read });
-// @ts-expect-error: an object is no text
+// @ts-expect-error: an object is not a text
 resource({ uri: 'game://rules', name: 'rules', handler: () => ({ a: 1 }) });
 // @ts-expect-error: no variables at all
 resource({ uri: 'game://rules', name: 'rules', complete: { id: ['a'] }, handler: read });
@@ -250,9 +250,9 @@ export const asked = tool({
     form('Who?', { a: t.object({ b: t.string() }) });
     // @ts-expect-error: nor numbers in a list
     form('Who?', { a: t.list(t.integer()) });
-    // @ts-expect-error: how much?
+    // @ts-expect-error: without a maximum
     sampling('Write.', { temperature: 0.5 });
-    // @ts-expect-error: no question
+    // @ts-expect-error: not a question
     host.ask('e', { message: 'Who?' });
     return `${written.text} ${messages.length}`;
   },
@@ -261,7 +261,7 @@ export const asked = tool({
 (await getPrompt(review, { code: 'a', count: '5' })).messages[0]?.content.kind;
 // @ts-expect-error: without `code`
 await getPrompt(review, { tone: 'dry' });
-// @ts-expect-error: clients give texts
+// @ts-expect-error: clients send texts
 await getPrompt(review, { code: 'a', count: 5 });
 await complete(review, 'tone', 'd', { code: 'a' });
 // @ts-expect-error: no argument

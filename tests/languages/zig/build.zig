@@ -7,7 +7,8 @@ pub fn build(b: *std.Build) void {
         .imports = &.{.{ .name = "toolbay", .module = toolbay }},
     };
 
-    // `zig build` makes the plugin. Its root is the SDK, which exports your tools.
+    // `zig build` builds the plugin. Its root is the SDK, which exports your
+    // tools.
     const component = b.addExecutable(.{
         .name = "zig-acceptance",
         .root_module = b.createModule(.{
@@ -24,11 +25,11 @@ pub fn build(b: *std.Build) void {
     component.wasi_exec_model = .reactor;
     component.entry = .disabled;
     component.rdynamic = true;
-    // Zig's own choice is 16 MiB, for every call.
+    // Zig's default is 16 MiB, for every call.
     component.stack_size = 1 << 20;
     b.installArtifact(component);
 
-    // `zig build test` runs the tests on this machine.
+    // `zig build test` runs the native tests.
     var native = plugin;
     native.target = b.graph.host;
     const tests = b.addTest(.{ .root_module = b.createModule(native) });

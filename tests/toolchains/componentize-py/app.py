@@ -1,4 +1,4 @@
-# Modules that are only imported when they are needed are not in the component.
+# Modules that are imported only on demand are not in the component.
 import encodings.idna  # noqa: F401
 import urllib.request
 

@@ -1,4 +1,4 @@
-// Says how many bytes it was given, and what it was given. Counts its visits in a folder.
+// Prints its arguments and the size of its input. Counts its runs in a folder.
 package main
 
 import (

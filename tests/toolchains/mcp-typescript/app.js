@@ -1,4 +1,4 @@
-// An MCP server made with the official TypeScript SDK, as a handler of HTTP requests.
+// An MCP server with the official TypeScript SDK, as a handler of HTTP requests.
 
 import { McpServer, ResourceTemplate, createMcpHandler } from '@modelcontextprotocol/server';
 import * as z from 'zod';
@@ -47,11 +47,12 @@ function calculator() {
   return server;
 }
 
-// Made with the first request: before that, the runtime has no clock and no random numbers.
+// Created with the first request: before that, the runtime has no clock and no random numbers.
 let handler;
 addEventListener('fetch', (event) => event.respondWith(event.request.text().then((body) => answer(event.request, body))));
 
-// The SDK waits for the signal of a request and clones it, which this runtime cannot do with one from outside: it gets a copy.
+// The SDK listens to the signal of a request and clones the request. This runtime cannot do that with the original
+// request, so the SDK gets a copy.
 async function answer({ url, method, headers }, body) {
   handler ??= createMcpHandler(calculator);
   return handler.fetch(new Request(url, { method, headers: Object.fromEntries(headers), body }));

@@ -1,4 +1,4 @@
-// Bundles app.js with the SDK, and makes a component of the bundle.
+// Bundles app.js with the SDK, and builds a component from the bundle.
 
 import { componentize } from '@bytecodealliance/componentize-js';
 import { build } from 'esbuild';
@@ -10,7 +10,7 @@ const bundle = await build({
   format: 'esm',
   write: false,
   conditions: ['workerd', 'worker', 'browser'],
-  // While the component is made there is no request, and so no location.
+  // While the component is built, there is no request, and so no location.
   define: { 'self.location': 'undefined' },
 });
 const { component } = await componentize(bundle.outputFiles[0].text, {

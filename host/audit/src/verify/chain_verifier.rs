@@ -148,7 +148,7 @@ impl ChainVerifier {
             {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
-                self.report.notices.push(VerifyFinding {
+                self.report.add_notice(VerifyFinding {
                     location: place,
                     description: what,
                 });
@@ -274,7 +274,7 @@ impl ChainVerifier {
                 let what =
                     "is torn: the server was killed while it wrote this line, or is writing it"
                         .to_owned();
-                self.report.notices.push(VerifyFinding {
+                self.report.add_notice(VerifyFinding {
                     location: place,
                     description: what,
                 });

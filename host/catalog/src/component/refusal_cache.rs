@@ -9,7 +9,7 @@ use toolbay_sandbox::StoredRefusal;
 
 use crate::component::failed_step::{FailedStep, FailureMemory};
 use crate::component::load_environment::LoadEnvironment;
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 use crate::folder::load_error::LoadError;
 use crate::rules::load_policy::LoadPolicy;
 
@@ -97,7 +97,7 @@ impl RefusalCache {
 /// Returns the rules that decide whether a component is refused. Those about files and grants are
 /// not among them: they are applied without the compile cache.
 fn refusal_conditions(rules: &LoadPolicy) -> String {
-    let DescriptionLimits {
+    let DescribeLimits {
         tools,
         prompts,
         resources,

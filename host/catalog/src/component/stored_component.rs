@@ -8,7 +8,7 @@ use toolbay_sandbox::PluginSummary;
 use crate::component::component_code::ComponentCode;
 use crate::component::loaded_component::LoadedComponent;
 use crate::definition::component_contents::ComponentContents;
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 
 /// Maximum number of items, and of bytes of schemas, of a stored component that is checked
 /// immediately.
@@ -55,7 +55,7 @@ impl StoredComponent {
     /// # Errors
     ///
     /// The reason why the component is refused.
-    pub(crate) fn check(self, limits: &DescriptionLimits) -> Result<LoadedComponent, String> {
+    pub(crate) fn check(self, limits: &DescribeLimits) -> Result<LoadedComponent, String> {
         limits.check(&self.description)?;
         let remarks = self.description.remarks.clone();
         Ok(LoadedComponent {

@@ -6,7 +6,7 @@ use toolbay_model::{ComponentDescription, PromptDefinition, ResourceDefinition, 
 
 /// Limits for the description of a plugin: the server stores it, and every client receives it.
 #[derive(Clone, Copy, Debug)]
-pub struct DescriptionLimits {
+pub struct DescribeLimits {
     /// Maximum number of tools of a plugin.
     pub tools: usize,
     /// Maximum number of prompts of a plugin, and of prompt files next to one.
@@ -22,7 +22,7 @@ pub struct DescriptionLimits {
     pub skills: ByteSize,
 }
 
-impl DescriptionLimits {
+impl DescribeLimits {
     /// Checks the description of a plugin before anything in it is parsed.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Small limits.
-    pub(crate) const SMALL: DescriptionLimits = DescriptionLimits {
+    pub(crate) const SMALL: DescribeLimits = DescribeLimits {
         tools: 3,
         prompts: 3,
         resources: 3,

@@ -226,15 +226,8 @@ impl TreeScan<'_> {
                 self.add_note(path, name, "prompts must be directly in the folder");
                 return Ok(());
             }
-            let Some((_, extension)) = name.rsplit_once('.') else {
-                return Ok(());
-            };
-            if extension != "md" {
-                if extension.eq_ignore_ascii_case("md")
-                    || extension.eq_ignore_ascii_case("markdown")
-                {
-                    self.add_note(path, name, "its name must end in .md");
-                }
+            if !name.ends_with(".md") {
+                self.add_note(path, name, "its name must end in .md");
                 return Ok(());
             }
         }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolbay_model::text::clean;
+use toolbay_settings::similar_name::{fold_name, similar_toml_stems};
 
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 use crate::folder::file_stamp::FileStamp;
 use crate::folder::load_error::LoadError;
 use crate::folder::plain_tree::{self, PlainTree, TreeKind};
@@ -138,7 +139,7 @@ fn check_search_permission(folder: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// The folder itself cannot be read.
-pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Option<FolderListing>> {
+pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<FolderListing>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
@@ -157,13 +158,13 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
     let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, PlainTrees>::new());
     let mut grants = BTreeSet::new();
     let mut wits = BTreeSet::new();
-    // The names of files that look like grants, by what they have in common with the right name.
+    // The names of files that look like grants, by the ids of the plugins that they may be meant for.
     let mut similar = BTreeMap::new();
     for entry in entries {
         let name = entry?.file_name();
-        if let Some(common) = grant_likeness(&name) {
+        for stem in name.to_str().map(similar_toml_stems).unwrap_or_default() {
             similar
-                .entry(common)
+                .entry(stem)
                 .or_insert_with(Vec::new)
                 .push(name.display().to_string());
         }
@@ -334,7 +335,7 @@ fn note(name: &OsStr) -> Option<String> {
     if let Some((_, right)) = near {
         return Some(format!("its name must end in {right} in lower case"));
     }
-    if grant_likeness(name).is_some() {
+    if !similar_toml_stems(name.to_str().unwrap_or_default()).is_empty() {
         return Some(
             "it looks like a grant, whose name is that of the plugin with .toml at the end"
                 .to_owned(),
@@ -350,37 +351,6 @@ fn note(name: &OsStr) -> Option<String> {
     } else {
         "its name must end in .wasm in lower case".to_owned()
     })
-}
-
-/// Returns what the name of a file has in common with the name of a grant that it was probably
-/// meant to have: the folded id of the plugin. Returns `None` if the name does not look like a
-/// grant.
-fn grant_likeness(name: &OsStr) -> Option<String> {
-    let folded = fold_name(name.to_str()?);
-    if folded.starts_with('.') {
-        return None;
-    }
-    // Some editors add an extension to the name that the user types.
-    let name = folded.strip_suffix(".txt").unwrap_or(&folded);
-    let (stem, extension) = name.rsplit_once('.')?;
-    // `x.toml~` and `x.toml.bak` are copies that editors and people keep.
-    let is_word = extension.chars().all(char::is_alphanumeric);
-    if !is_word || strsim::osa_distance(extension, "toml") > 1 {
-        return None;
-    }
-    let stem = [".wasm", ".toml"]
-        .into_iter()
-        .find_map(|more| stem.strip_suffix(more))
-        .unwrap_or(stem);
-    Some(stem.to_owned())
-}
-
-/// Returns a name without white space and without differences between upper and lower case.
-fn fold_name(name: &str) -> String {
-    name.chars()
-        .filter(|c| !c.is_whitespace())
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 /// Returns whether the name is exactly that of the grant of a plugin in the folder.

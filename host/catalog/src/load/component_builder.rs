@@ -18,7 +18,7 @@ use crate::component::refusal_cache::RefusalCache;
 use crate::component::source_reader::ReadSource;
 use crate::definition::component_contents::ComponentContents;
 use crate::folder::load_error::LoadError;
-use crate::load::plugin_reader::{LoadOccasion, PluginReader, ReadComponent};
+use crate::load::plugin_reader::{ComponentInput, LoadContext, PluginReader};
 
 /// Compiles, describes and checks components.
 pub(crate) struct ComponentBuilder {
@@ -43,22 +43,23 @@ impl ComponentBuilder {
         &self,
         id: &str,
         digest: Digest,
-        component: ReadComponent,
+        component: ComponentInput,
         reading: Option<SemaphorePermit<'_>>,
         is_retry: bool,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
         match component {
-            ReadComponent::Known(known) => self.check_known(digest, known).await,
+            ComponentInput::Known(known) => self.check_known(digest, known).await,
             // Boxed to keep this future small: thousands of loads that find a stored component wait
             // for their turn.
-            ReadComponent::New(source) => {
+            ComponentInput::New(source) => {
                 let source = ReadSource { digest, source };
                 Box::pin(self.compile_in_turn(id, source, reading, is_retry)).await
             }
         }
     }
 
-    /// Returns a component that is compiled already. Checks its description if that is not done.
+    /// Returns a component that is compiled already. Checks its description if that has not been
+    /// done yet.
     pub(crate) async fn check_known(
         &self,
         digest: Digest,
@@ -77,8 +78,8 @@ impl ComponentBuilder {
         Ok(self.registry.intern(component))
     }
 
-    /// Compiles and describes a component when it gets its permits. Until then, its file is neither
-    /// kept in memory nor counted by `reading`: it is read again.
+    /// Compiles and describes a component when it gets its permits. If it has to wait, it releases
+    /// `reading` and the file's memory, and reads the file again afterwards.
     async fn compile_in_turn(
         &self,
         id: &str,
@@ -95,12 +96,14 @@ impl ComponentBuilder {
         drop((source, reading));
         let permits = queue.acquire(length, is_retry).await;
         // Another load may have compiled it in the meantime, and the file may be another one.
-        let read = self.reader.read(id, LoadOccasion::default(), None).await?;
+        let read = self.reader.read(id, LoadContext::default(), None).await?;
         match read.component {
-            ReadComponent::Known(known) => self.check_known(read.digest, known).await,
+            ComponentInput::Known(known) => self.check_known(read.digest, known).await,
             // The next scan finds that it has changed.
-            ReadComponent::New(source) if !permits.allow(source.file.len()) => Err(LoadError::Gone),
-            ReadComponent::New(source) => {
+            ComponentInput::New(source) if !permits.allow(source.file.len()) => {
+                Err(LoadError::Gone)
+            }
+            ComponentInput::New(source) => {
                 self.compile_and_describe(id, read.digest, source, permits)
                     .await
             }

@@ -41,7 +41,7 @@ impl GrantFile {
         .await
     }
 
-    /// Reads a plugin's grant, and records in `age` since when it has been unchanged. Blocks.
+    /// Reads a plugin's grant, and records in `age` how long it has been unchanged. Blocks.
     pub(crate) fn read_blocking(
         folder: &Path,
         id: &str,

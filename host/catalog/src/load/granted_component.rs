@@ -29,12 +29,13 @@ impl GrantedComponent {
         }
         // A plugin can have thousands of tools, and a grant can change each of them.
         let id = id.to_owned();
-        run_blocking("comparing its grant with it", move || {
-            match granted.compare(&id) {
+        run_blocking(
+            "comparing its grant with its component",
+            move || match granted.compare(&id) {
                 Ok(()) => Ok(granted),
                 Err(why) => Err(LoadError::Refused(format!("{id}.toml: {why}"))),
-            }
-        })
+            },
+        )
         .await
     }
 
@@ -53,8 +54,8 @@ impl GrantedComponent {
         tokio::task::spawn_blocking(check).await.unwrap_or_default()
     }
 
-    /// Returns a component under a grant whose rights are in force already. They are not compared:
-    /// the grant may name tools of another component.
+    /// Returns a component under a grant whose rights are in force already. The grant is not
+    /// compared with the component, because it may name tools of another one.
     pub(crate) fn with_rights_in_force(component: Arc<LoadedComponent>, grant: Grant) -> Self {
         Self { component, grant }
     }
@@ -79,7 +80,7 @@ impl GrantedComponent {
         let mut component = LoadedComponent::without_code(ComponentContents::default());
         if kept != *grant {
             let idle = format!(
-                "{id}.toml: there is no {id}.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
+                "{id}.toml: there is no {id}.wasm, so only prefix, separator, limits, rate_limit and permissions.ui of the grant have an effect"
             );
             component.remarks.push(idle);
         }

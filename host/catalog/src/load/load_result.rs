@@ -35,11 +35,11 @@ pub(crate) enum LoadCause {
 
 /// State of a plugin before a load.
 #[derive(Debug, Default)]
-pub(crate) struct PreviousVersion {
+pub(crate) struct LoadBaseline {
     /// The version in service.
     pub(crate) plugin: Option<Arc<Plugin>>,
     /// True if the server's rules have changed since that version was loaded.
-    pub(crate) are_rules_new: bool,
+    pub(crate) have_rules_changed: bool,
     /// The cause of the load.
     pub(crate) cause: LoadCause,
     /// Time since which the grant has been unchanged.
@@ -66,7 +66,7 @@ pub(crate) enum FallbackVersion {
     /// The version in service, unchanged.
     Unchanged,
     /// The component in service with the new grant, or under the new rules.
-    Narrowed(LoadOutcome),
+    Regranted(LoadOutcome),
     /// No version: the change cannot be applied to the version in service.
     NoVersion,
 }

@@ -24,7 +24,7 @@ use crate::load::grant_file::GrantFile;
 use crate::load::granted_component::GrantedComponent;
 use crate::load::load_result::{LoadCause, LoadOutcome};
 use crate::load::plain_file_reader::PlainFileReader;
-use crate::load::plugin_reader::{LoadOccasion, PluginReader, ReadComponent, ReadPlugin};
+use crate::load::plugin_reader::{ComponentInput, LoadContext, PluginInput, PluginReader};
 use crate::load::secret_fetcher::SecretFetcher;
 use crate::version::plugin::Plugin;
 
@@ -92,7 +92,7 @@ impl LoadStages {
         &self,
         id: &str,
         files: &PluginFiles,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
         age: &Arc<GrantAge>,
     ) -> Result<LoadOutcome, LoadError> {
         files.check_grant_name(id)?;
@@ -129,7 +129,7 @@ impl LoadStages {
     pub(crate) async fn load_component(
         &self,
         id: &str,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
         Ok(self.load_files(id, occasion, None).await?.component)
     }
@@ -138,13 +138,13 @@ impl LoadStages {
     pub(crate) async fn load_compiled_component(
         &self,
         id: &str,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
     ) -> Result<Option<Arc<LoadedComponent>>, LoadError> {
         let _reading = self.sources.acquire().await;
         let read = self.reader.read(id, occasion, None).await?;
         match read.component {
-            ReadComponent::New(_) => Ok(None),
-            ReadComponent::Known(known) => {
+            ComponentInput::New(_) => Ok(None),
+            ComponentInput::Known(known) => {
                 let component = self.builder.check_known(read.digest, known).await?;
                 Ok(Some(component))
             }
@@ -155,12 +155,12 @@ impl LoadStages {
     async fn load_files(
         &self,
         id: &str,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
         age: Option<&Arc<GrantAge>>,
     ) -> Result<LoadedFiles, LoadError> {
         let reading = self.sources.acquire().await;
         let is_retry = occasion.cause == LoadCause::Retry;
-        let ReadPlugin {
+        let PluginInput {
             digest,
             component,
             grant,

@@ -1,19 +1,42 @@
 //! Checks and opens the folders that plugins mount.
 
-use toolbay_sandbox::PluginContext;
+use std::path::Path;
+
+use toolbay_sandbox::{MountRoots, PluginContext};
 use toolbay_secrets::SecretSpec;
 
 use crate::component::blocking_work::run_blocking;
 use crate::component::load_environment::LoadEnvironment;
 use crate::folder::load_error::LoadError;
 use crate::rules::grant::Grant;
-use crate::rules::mount_policy::MountPlan;
+use crate::rules::mount_policy::{GuardedPath, MountPlan};
 
 /// Folders that a plugin mounts.
 pub(crate) struct OpenedMounts {
     pub(crate) plan: MountPlan,
     /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
+}
+
+/// Checks the folders that the grant of the plugin `id` in `folder` mounts, as a server whose
+/// configuration guards these paths would. Returns warnings for the operator. Blocks.
+///
+/// # Errors
+///
+/// A server would refuse the plugin.
+pub fn check_grant_mounts(
+    folder: &Path,
+    id: &str,
+    grant: &Grant,
+    guarded: &[GuardedPath],
+) -> Result<Vec<String>, String> {
+    let secrets = grant.secret_specs()?;
+    let plan = MountPlan::resolve(id, folder, &grant.permissions, &secrets);
+    let mut all = vec![GuardedPath::plugin_folder(folder)];
+    all.extend_from_slice(guarded);
+    let mut remarks = plan.check(&all)?;
+    remarks.extend(MountRoots::new(&grant.permissions.mounts).open());
+    Ok(remarks)
 }
 
 /// Checks the folders that a plugin mounts, on a blocking thread.

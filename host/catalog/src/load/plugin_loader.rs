@@ -12,11 +12,9 @@ use crate::component::blocking_work::run_blocking;
 use crate::component::load_environment::LoadEnvironment;
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::{self, FolderListing, PluginFiles};
-use crate::load::load_result::{
-    FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion,
-};
+use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
 use crate::load::load_stages::LoadStages;
-use crate::load::plugin_reader::LoadOccasion;
+use crate::load::plugin_reader::LoadContext;
 use crate::load::secret_fetcher::SecretFetcher;
 use crate::load::version_fallback::fall_back;
 use crate::load::version_update::VersionUpdate;
@@ -32,14 +30,9 @@ pub struct PluginLoader {
 impl PluginLoader {
     /// Creates a loader for the plugins in `plugin_folder`.
     pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
-        rules.guarded_paths.insert(
-            0,
-            GuardedPath {
-                label: "the plugin folder",
-                path: folder.clone(),
-                is_secret: false,
-            },
-        );
+        rules
+            .guarded_paths
+            .insert(0, GuardedPath::plugin_folder(&folder));
         let environment = LoadEnvironment {
             sandbox,
             rules: Arc::new(LiveRules {
@@ -53,7 +46,7 @@ impl PluginLoader {
         }
     }
 
-    /// Uses `explain_program_writes` to start programs that print secrets.
+    /// Uses `programs` to start programs that print secrets.
     #[must_use]
     pub fn with_programs(mut self, programs: ProgramRunner) -> Self {
         self.stages.secrets = SecretFetcher::new(self.stages.environment.clone(), programs);
@@ -113,7 +106,7 @@ impl PluginLoader {
             .and_then(|mut found| found.plugins.remove(&id))
             .ok_or(LoadError::Gone)?;
         self.stages
-            .load_first(&id, &files, LoadOccasion::default(), &Arc::default())
+            .load_first(&id, &files, LoadContext::default(), &Arc::default())
             .await
     }
 
@@ -125,12 +118,12 @@ impl PluginLoader {
         self: Arc<Self>,
         id: String,
         files: PluginFiles,
-        before: PreviousVersion,
+        before: LoadBaseline,
     ) -> LoadResult {
         let stages = &self.stages;
         let Some(previous) = &before.plugin else {
             let is_start = matches!(before.cause, LoadCause::Start { .. });
-            let occasion = LoadOccasion {
+            let occasion = LoadContext {
                 known: is_start.then(|| files.clone()),
                 cause: before.cause,
             };

@@ -24,22 +24,22 @@ pub(crate) struct PluginReader {
 
 /// Circumstances of a load.
 #[derive(Debug, Default)]
-pub(crate) struct LoadOccasion {
+pub(crate) struct LoadContext {
     /// The files at a server start: a component that is known from the previous start is not read.
     pub(crate) known: Option<PluginFiles>,
     pub(crate) cause: LoadCause,
 }
 
 /// Component and grant that were read.
-pub(crate) struct ReadPlugin {
+pub(crate) struct PluginInput {
     pub(crate) digest: Digest,
-    pub(crate) component: ReadComponent,
+    pub(crate) component: ComponentInput,
     /// The grant, if it was requested.
     pub(crate) grant: Option<Box<GrantFile>>,
 }
 
 /// State of a component before anything is compiled.
-pub(crate) enum ReadComponent {
+pub(crate) enum ComponentInput {
     /// The component is compiled already.
     Known(KnownComponent),
     /// The component must be compiled.
@@ -53,9 +53,9 @@ impl PluginReader {
     pub(crate) async fn read(
         self: &Arc<Self>,
         id: &str,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
         age: Option<&Arc<GrantAge>>,
-    ) -> Result<ReadPlugin, LoadError> {
+    ) -> Result<PluginInput, LoadError> {
         let id = id.to_owned();
         let reader = Arc::clone(self);
         let age = age.map(Arc::clone);
@@ -68,10 +68,10 @@ impl PluginReader {
     fn read_blocking(
         &self,
         id: &str,
-        occasion: LoadOccasion,
+        occasion: LoadContext,
         age: Option<&GrantAge>,
-    ) -> Result<ReadPlugin, LoadError> {
-        let LoadOccasion { known, cause } = occasion;
+    ) -> Result<PluginInput, LoadError> {
+        let LoadContext { known, cause } = occasion;
         let postpones_slow = cause
             == LoadCause::Start {
                 postpones_slow: true,
@@ -83,9 +83,9 @@ impl PluginReader {
         if let Some(digest) = known.and_then(|files| self.sources.find_digest(id, &files))
             && let Some(component) = self.lookup.find(id, digest, postpones_slow)?
         {
-            return Ok(ReadPlugin {
+            return Ok(PluginInput {
                 digest,
-                component: ReadComponent::Known(component),
+                component: ComponentInput::Known(component),
                 grant: grant?,
             });
         }
@@ -93,10 +93,10 @@ impl PluginReader {
         let grant = grant?;
         let ReadSource { digest, source } = self.sources.record(id, file);
         let component = match self.lookup.find(id, digest, postpones_slow)? {
-            Some(component) => ReadComponent::Known(component),
-            None => ReadComponent::New(source),
+            Some(component) => ComponentInput::Known(component),
+            None => ComponentInput::New(source),
         };
-        Ok(ReadPlugin {
+        Ok(PluginInput {
             digest,
             component,
             grant,

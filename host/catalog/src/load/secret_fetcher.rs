@@ -16,7 +16,7 @@ pub(crate) struct SecretFetcher {
     environment: LoadEnvironment,
     /// Permits for plugins whose secrets are printed by programs: a thousand plugins may load at
     /// the same time.
-    asking: Semaphore,
+    program_permits: Semaphore,
     /// Runner of programs that print secrets.
     programs: ProgramRunner,
 }
@@ -25,7 +25,7 @@ impl SecretFetcher {
     pub(crate) fn new(environment: LoadEnvironment, programs: ProgramRunner) -> Self {
         Self {
             environment,
-            asking: Semaphore::new(MAX_CONCURRENT_SECRET_FETCHES),
+            program_permits: Semaphore::new(MAX_CONCURRENT_SECRET_FETCHES),
             programs,
         }
     }
@@ -41,7 +41,7 @@ impl SecretFetcher {
                 // Do not run a program that the plugin itself could have replaced.
                 check_mounts(&self.environment, id, grant, &secrets).await?;
                 // The semaphore is never closed.
-                Some(self.asking.acquire().await)
+                Some(self.program_permits.acquire().await)
             } else {
                 None
             };

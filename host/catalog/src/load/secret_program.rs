@@ -8,9 +8,9 @@ use crate::rules::mount_policy::MountPlan;
 use crate::rules::writable_paths::WritablePaths;
 
 /// Returns whether the current grant of the plugin `id` names this program as the source of a
-/// secret. `command_line` are the program and its arguments. Returns `false` if the plugin could
-/// have replaced the program, or if the server, which may write to `writable_paths`, could have
-/// replaced the program or the grant. Blocks.
+/// secret. `words` are the program and its arguments. Returns `false` if the plugin could have
+/// replaced the program, or if the server, which may write to `writable_paths`, could have replaced
+/// the program or the grant. Blocks.
 pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &WritablePaths) -> bool {
     let Ok(grant) = load_grant(folder, id) else {
         return false;

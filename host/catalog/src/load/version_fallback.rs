@@ -25,11 +25,12 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
     if let Some(grant) = grant {
         return fall_back_under_grant(update, *grant, error).await;
     }
-    if !update.before.are_rules_new {
+    if !update.before.have_rules_changed {
         return LoadResult::Failed(error, FallbackVersion::Unchanged);
     }
     if update.previous.terms.source_grant.is_partial {
-        // The intersection of two files depends on the rules, and these files are not in force.
+        // The grant in force is the intersection of two files under the previous rules, and cannot
+        // be computed again.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
     let environment = update.stages.environment.clone();
@@ -42,7 +43,7 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         reapply_grant(&environment, id, granted, &previous)
     });
     match applied.await {
-        Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+        Ok(Ok(loaded)) => LoadResult::Failed(error, FallbackVersion::Regranted(loaded)),
         Ok(Err(_)) | Err(_) => LoadResult::Failed(error, FallbackVersion::NoVersion),
     }
 }
@@ -68,11 +69,12 @@ async fn fall_back_under_grant(
             .finish_load(id, granted, None, Some(previous))
             .await
             .map(Some),
-        // The grant names tools of another component. Its settings of the other tools apply.
+        // The grant also names tools of another component. Its settings for this component's tools
+        // apply.
         None => update.narrow(grant).await,
     };
     match applied {
-        Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Narrowed(loaded)),
+        Ok(Some(loaded)) => LoadResult::Failed(error, FallbackVersion::Regranted(loaded)),
         Ok(None) => LoadResult::Failed(error, FallbackVersion::Unchanged),
         Err(LoadError::Refused(why)) => {
             // The grant would be refused without the new component, too. Both files are

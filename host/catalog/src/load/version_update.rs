@@ -1,5 +1,5 @@
-//! Replaces a version in service when its files change. No restriction is lost because a file is
-//! still being written or because a component is refused.
+//! Replaces a version in service when its files change. No restriction is lost while a file is
+//! still being written or when a component is refused.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::grant_file::GrantFile;
 use crate::load::granted_component::GrantedComponent;
-use crate::load::load_result::{LoadOutcome, LoadResult, PreviousVersion};
+use crate::load::load_result::{LoadBaseline, LoadOutcome, LoadResult};
 use crate::load::load_stages::LoadStages;
-use crate::load::plugin_reader::LoadOccasion;
+use crate::load::plugin_reader::LoadContext;
 use crate::load::rights_narrowing::narrow_rights;
 use crate::rules::grant::Grant;
 use crate::version::plugin::Plugin;
@@ -37,7 +37,7 @@ pub(crate) struct VersionUpdate<'a> {
     /// The plugin.
     pub(crate) id: &'a str,
     pub(crate) files: &'a PluginFiles,
-    pub(crate) before: &'a PreviousVersion,
+    pub(crate) before: &'a LoadBaseline,
     /// The version in service.
     pub(crate) previous: &'a Arc<Plugin>,
 }
@@ -146,13 +146,13 @@ impl VersionUpdate<'_> {
             component,
             grant,
             self.previous,
-            self.before.are_rules_new,
+            self.before.have_rules_changed,
         )
         .await
     }
 
-    fn occasion(self) -> LoadOccasion {
-        LoadOccasion {
+    fn occasion(self) -> LoadContext {
+        LoadContext {
             known: None,
             cause: self.before.cause,
         }

@@ -28,7 +28,7 @@ const MAX_SHOWN_URI_BYTES: usize = 200;
 
 /// State of one plugin's files in the reloader.
 #[derive(Clone, Debug, Default)]
-pub struct PluginCandidate {
+pub struct PluginState {
     /// The last version that loaded.
     pub plugin: Option<Arc<Plugin>>,
     /// Reason why the current file did not load.
@@ -41,9 +41,9 @@ pub struct PluginCandidate {
 ///
 /// If two plugins have a tool or a prompt of the same name, or a resource or a template with the
 /// same URI, the plugin whose id sorts first keeps it. A plugin that could write to files that
-/// others depend on offers nothing. A view is named after its own plugin or after none. A tool has
-/// a view of its own plugin or none.
-pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
+/// others depend on offers nothing. The authority of a view's URI may be the id of its own plugin,
+/// but not that of another plugin. A tool can link only to a view of its own plugin.
+pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot {
         complete,
         ..Snapshot::default()
@@ -120,7 +120,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
     let uris = snapshot
         .resources
         .keys()
-        .chain(snapshot.files.keys())
+        .chain(snapshot.skill_files.keys())
         .map(String::as_str);
     snapshot.spellings = UriSpellings::new(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
@@ -334,7 +334,7 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
         let plugin = Arc::clone(plugin);
         let file = Some(Arc::clone(file));
         let uri = entry.resource.uri.clone();
-        snapshot.files.insert(
+        snapshot.skill_files.insert(
             uri,
             Arc::new(ResourceOffer {
                 entry,
@@ -344,7 +344,7 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
         );
     }
     for skill in &folder.skills {
-        if let Some(manifest) = snapshot.files.get(&skill.uri) {
+        if let Some(manifest) = snapshot.skill_files.get(&skill.uri) {
             snapshot
                 .resources
                 .insert(skill.uri.clone(), Arc::clone(manifest));

@@ -65,8 +65,8 @@ impl Catalog {
 impl CatalogPublisher {
     /// Adds a listener for published snapshots.
     #[must_use]
-    pub fn with_listener(mut self, witness: Arc<dyn PublishListener>) -> Self {
-        self.listeners.push(witness);
+    pub fn with_listener(mut self, listener: Arc<dyn PublishListener>) -> Self {
+        self.listeners.push(listener);
         self
     }
 

@@ -56,11 +56,10 @@ impl LoadTasks {
     /// Starts to load only the plain files of the plugin `id`. Nothing else changed, so no secret
     /// is fetched and no code is read because of a changed text.
     pub(crate) fn start_plain_files(&mut self, id: &str, slot: &mut PluginSlot) {
-        let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone())
-        else {
+        let (Some(files), Some(plugin)) = (slot.files.clone(), slot.state.plugin.clone()) else {
             return;
         };
-        let remarks = slot.candidate.remarks.clone();
+        let remarks = slot.state.remarks.clone();
         let load = Arc::clone(&self.loader).load_plain_files(files, plugin, remarks);
         let load = async {
             match load.await {

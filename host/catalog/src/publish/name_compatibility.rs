@@ -31,7 +31,7 @@ pub fn name_notes(names: &[String]) -> Vec<String> {
         };
         (!odd.is_empty()).then(|| {
             format!(
-                "some clients refuse the name of a tool {why}: {}{more}",
+                "some clients reject tool names {why}: {}{more}",
                 quoted.join(", ")
             )
         })
@@ -40,16 +40,16 @@ pub fn name_notes(names: &[String]) -> Vec<String> {
     let notes = [
         note(
             &|name| !is_common(name),
-            "that has other characters than A-Z a-z 0-9 _ -",
+            "with characters other than A-Z a-z 0-9 _ -",
         ),
         note(
             &|name| name.len() > MAX_NAME_CHARS,
-            &format!("that has more than {MAX_NAME_CHARS} characters"),
+            &format!("with more than {MAX_NAME_CHARS} characters"),
         ),
         note(
             &|name| name.len() > long && name.len() <= MAX_NAME_CHARS,
             &format!(
-                "that has more than {MAX_NAME_CHARS} characters together with their own prefix, such as \"{CLIENT_PREFIX}\""
+                "with more than {MAX_NAME_CHARS} characters, including a prefix that the client adds, such as \"{CLIENT_PREFIX}\""
             ),
         ),
     ];

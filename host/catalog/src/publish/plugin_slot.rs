@@ -9,10 +9,8 @@ use tokio::time::Instant;
 use crate::folder::grant_age::GrantAge;
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
-use crate::load::load_result::{
-    FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion,
-};
-use crate::publish::assemble::PluginCandidate;
+use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
+use crate::publish::assemble::PluginState;
 use crate::publish::load_log::{log_loaded, log_new_file_warnings, log_plain_files, log_refusal};
 use crate::publish::scheduled_retry::ScheduledRetry;
 use crate::version::plain_files::PlainFiles;
@@ -27,7 +25,7 @@ pub(crate) struct PluginSlot {
     /// The files at the start of the last load.
     pub(crate) files: Option<PluginFiles>,
     /// The published state of the plugin.
-    pub(crate) candidate: PluginCandidate,
+    pub(crate) state: PluginState,
     /// The load in progress.
     pub(crate) load: Option<ActiveLoad>,
     /// The next retry of a load that failed for a transient reason.
@@ -37,7 +35,7 @@ pub(crate) struct PluginSlot {
     /// Tracks how long the grant has been unchanged.
     age: Arc<GrantAge>,
     /// True if the server's rules have changed since the last load.
-    pub(crate) are_rules_new: bool,
+    pub(crate) rules_changed: bool,
     /// The time since which the file has been incomplete.
     incomplete_since: Option<Instant>,
     /// True if the file was deleted. The entry stays until the deletion is published, in case the
@@ -78,19 +76,19 @@ impl PluginSlot {
         true
     }
 
-    /// Records the files that a scan found. Returns what must be loaded, if anything. `named` is
-    /// what an event named: true if that were only plain files.
+    /// Records the files that a scan found. Returns what must be loaded, if anything. `names_only_plain_files` is
+    /// set if an event named files of the plugin: true if it named only plain files.
     pub(crate) fn update_files(
         &mut self,
         id: &str,
         files: PluginFiles,
-        named: Option<bool>,
+        names_only_plain_files: Option<bool>,
     ) -> Option<LoadScope> {
-        if self.files.as_ref() == Some(&files) && named.is_none() {
+        if self.files.as_ref() == Some(&files) && names_only_plain_files.is_none() {
             self.warn_if_still_incomplete(id);
             return None;
         }
-        let only_plain = named.unwrap_or(true)
+        let only_plain = names_only_plain_files.unwrap_or(true)
             && self
                 .load
                 .as_ref()
@@ -101,7 +99,7 @@ impl PluginSlot {
                 .as_ref()
                 .is_some_and(|before| before.is_same_except_plain_files(&files));
         self.files = Some(files);
-        if only_plain && self.candidate.plugin.is_some() {
+        if only_plain && self.state.plugin.is_some() {
             return Some(LoadScope::PlainFiles);
         }
         self.retry = None;
@@ -109,10 +107,10 @@ impl PluginSlot {
     }
 
     /// Returns the state before a load.
-    pub(crate) fn previous_version(&self, cause: LoadCause) -> PreviousVersion {
-        PreviousVersion {
-            plugin: self.candidate.plugin.clone(),
-            are_rules_new: self.are_rules_new,
+    pub(crate) fn previous_version(&self, cause: LoadCause) -> LoadBaseline {
+        LoadBaseline {
+            plugin: self.state.plugin.clone(),
+            have_rules_changed: self.rules_changed,
             cause,
             grant_age: Arc::clone(&self.age),
         }
@@ -149,7 +147,7 @@ impl PluginSlot {
         if scope == LoadScope::Everything
             && !matches!(result, LoadResult::Failed(LoadError::Gone, _))
         {
-            self.are_rules_new = false;
+            self.rules_changed = false;
         }
         match result {
             LoadResult::Loaded(loaded) => match scope {
@@ -162,7 +160,7 @@ impl PluginSlot {
                 if changes {
                     tracing::info!(
                         plugin = id,
-                        "its files have changed recently; permissions that the new grant denies are denied at once"
+                        "its files have changed recently, so the new grant applies once they settle; permissions that it removes are denied immediately"
                     );
                 }
                 changes
@@ -179,7 +177,7 @@ impl PluginSlot {
     fn apply_fallback(&mut self, id: &str, instead: FallbackVersion) -> bool {
         match instead {
             FallbackVersion::Unchanged => false,
-            FallbackVersion::Narrowed(narrowed) => {
+            FallbackVersion::Regranted(narrowed) => {
                 let changes = self.apply_terms(narrowed);
                 if changes {
                     tracing::info!(plugin = id, "the version in service has new terms");
@@ -187,8 +185,8 @@ impl PluginSlot {
                 changes
             }
             FallbackVersion::NoVersion => {
-                self.candidate.remarks.clear();
-                let withdrawn = self.candidate.plugin.take().is_some();
+                self.state.remarks.clear();
+                let withdrawn = self.state.plugin.take().is_some();
                 if withdrawn {
                     tracing::warn!(
                         plugin = id,
@@ -205,7 +203,7 @@ impl PluginSlot {
         if self.behaves_like(&plugin) {
             return false;
         }
-        (self.candidate.plugin, self.candidate.remarks) = (Some(plugin), remarks);
+        (self.state.plugin, self.state.remarks) = (Some(plugin), remarks);
         true
     }
 
@@ -213,7 +211,7 @@ impl PluginSlot {
     fn replace_plain_files(&mut self, id: &str, plugin: Arc<Plugin>) -> bool {
         let before = self.files_in_service();
         let files = Arc::clone(&plugin.files);
-        self.candidate.plugin = Some(plugin);
+        self.state.plugin = Some(plugin);
         if before == files {
             return false;
         }
@@ -227,7 +225,7 @@ impl PluginSlot {
         let LoadOutcome { plugin, remarks } = loaded;
         self.incomplete_since = None;
         self.retry = None;
-        if self.behaves_like(&plugin) && self.candidate.problem.is_none() {
+        if self.behaves_like(&plugin) && self.state.problem.is_none() {
             return false;
         }
         for remark in &remarks {
@@ -235,7 +233,7 @@ impl PluginSlot {
         }
         log_new_file_warnings(id, &plugin.files, &self.files_in_service());
         log_loaded(id, &plugin);
-        self.candidate = PluginCandidate {
+        self.state = PluginState {
             plugin: Some(plugin),
             problem: None,
             remarks,
@@ -245,14 +243,14 @@ impl PluginSlot {
 
     /// Returns whether the version in service behaves like `plugin`.
     fn behaves_like(&self, plugin: &Plugin) -> bool {
-        self.candidate
+        self.state
             .plugin
             .as_ref()
             .is_some_and(|old| old.behaves_like(plugin))
     }
 
     fn files_in_service(&self) -> Arc<PlainFiles> {
-        self.candidate
+        self.state
             .plugin
             .as_ref()
             .map(|plugin| Arc::clone(&plugin.files))
@@ -261,7 +259,7 @@ impl PluginSlot {
 
     /// Records why the files cannot be loaded. Returns false if nothing needs to be published.
     fn record_failure(&mut self, id: &str, error: LoadError) -> bool {
-        let has_previous = self.candidate.plugin.is_some();
+        let has_previous = self.state.plugin.is_some();
         match error {
             // The next scan finds it deleted or changed.
             LoadError::Gone => return false,
@@ -271,25 +269,25 @@ impl PluginSlot {
                     "incomplete; probably still being written: {why}"
                 );
                 self.incomplete_since.get_or_insert_with(Instant::now);
-                self.candidate.problem = Some(why);
+                self.state.problem = Some(why);
             }
             LoadError::Refused(why) => {
                 self.incomplete_since = None;
                 self.retry = None;
                 log_refusal(id, has_previous, &why);
-                self.candidate.problem = Some(why);
+                self.state.problem = Some(why);
             }
             LoadError::Transient(why) => {
                 self.incomplete_since = None;
                 let retry = ScheduledRetry::after(self.retry);
                 self.retry = Some(retry);
-                let why = format!("{why}; it is retried automatically");
-                if self.candidate.problem.as_ref() == Some(&why) {
+                let why = format!("{why}; the load is retried automatically");
+                if self.state.problem.as_ref() == Some(&why) {
                     tracing::debug!(plugin = id, retry_after = ?retry.pause, "still failing: {why}");
                     return false;
                 }
                 log_refusal(id, has_previous, &why);
-                self.candidate.problem = Some(why);
+                self.state.problem = Some(why);
             }
         }
         true
@@ -302,8 +300,8 @@ impl PluginSlot {
             .is_some_and(|since| since.elapsed() >= INCOMPLETE_TIMEOUT)
         {
             self.incomplete_since = None;
-            let why = self.candidate.problem.as_deref().unwrap_or_default();
-            log_refusal(id, self.candidate.plugin.is_some(), why);
+            let why = self.state.problem.as_deref().unwrap_or_default();
+            log_refusal(id, self.state.plugin.is_some(), why);
         }
     }
 }

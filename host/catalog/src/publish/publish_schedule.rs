@@ -18,11 +18,11 @@ const MAX_PUBLISH_DELAY: Duration = Duration::from_secs(2);
 /// Times that determine when changes are published.
 pub(crate) struct PublishSchedule {
     /// The time of the oldest unpublished change.
-    changed: Option<Instant>,
+    oldest_change: Option<Instant>,
     /// The time of the last event in the folder.
-    busy: Instant,
+    last_event: Instant,
     /// The time at which the last load ended.
-    ready: Instant,
+    last_load: Instant,
 }
 
 impl PublishSchedule {
@@ -30,49 +30,49 @@ impl PublishSchedule {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
-            changed: None,
-            busy: now.checked_sub(QUIET_PERIOD).unwrap_or(now),
-            ready: now,
+            oldest_change: None,
+            last_event: now.checked_sub(QUIET_PERIOD).unwrap_or(now),
+            last_load: now,
         }
     }
 
     /// Records an event in the folder.
     pub(crate) fn record_event(&mut self) {
-        self.busy = Instant::now();
+        self.last_event = Instant::now();
     }
 
     /// Records a change of the folder that a scan found. There may have been no event.
     pub(crate) fn record_folder_change(&mut self) {
-        self.busy = Instant::now();
-        self.changed.get_or_insert(self.busy);
+        self.last_event = Instant::now();
+        self.oldest_change.get_or_insert(self.last_event);
     }
 
     /// Records the end of a load that changes something.
     pub(crate) fn record_load(&mut self) {
-        self.ready = Instant::now();
-        self.changed.get_or_insert(self.ready);
+        self.last_load = Instant::now();
+        self.oldest_change.get_or_insert(self.last_load);
     }
 
     /// Requests that a snapshot is published even if nothing changes.
     pub(crate) fn request_snapshot(&mut self) {
-        self.changed.get_or_insert_with(Instant::now);
+        self.oldest_change.get_or_insert_with(Instant::now);
     }
 
     /// Records that all changes are published now.
     pub(crate) fn clear(&mut self) {
-        self.changed = None;
+        self.oldest_change = None;
     }
 
     /// Returns the time at which the current changes should be published; `None` if there are none.
     /// If the first plugins are ready, nothing else is waited for.
     pub(crate) fn publish_time(&self, is_loading: bool, are_first_ready: bool) -> Option<Instant> {
-        let changed = self.changed?;
+        let changed = self.oldest_change?;
         if are_first_ready {
-            return Some(self.busy);
+            return Some(self.last_event);
         }
-        let quiet = self.busy + QUIET_PERIOD;
+        let quiet = self.last_event + QUIET_PERIOD;
         let due = if is_loading {
-            quiet.max(self.ready + NEXT_LOAD_WAIT)
+            quiet.max(self.last_load + NEXT_LOAD_WAIT)
         } else {
             quiet
         };

@@ -13,7 +13,7 @@ use crate::folder::plugin_folder::{FolderListing, PluginFiles, parse_file_name};
 use crate::folder::watcher::{FolderChanges, FolderWatcher};
 use crate::load::load_result::LoadCause;
 use crate::load::plugin_loader::PluginLoader;
-use crate::publish::assemble::{PluginCandidate, assemble};
+use crate::publish::assemble::{PluginState, assemble};
 use crate::publish::catalog::CatalogPublisher;
 use crate::publish::folder_log::FolderLog;
 use crate::publish::load_tasks::{FinishedLoad, LoadTasks};
@@ -23,8 +23,8 @@ use crate::publish::snapshot::Snapshot;
 use crate::publish::snapshot_log::SnapshotLog;
 
 /// Number of plugins that are published early at startup, while others are still loading. The
-/// instructions of a client that connects then describe these plugins: they have room for about
-/// this many lines. The client's lists wait for all plugins.
+/// instructions sent to a client that connects at that time describe these plugins; the
+/// instructions have room for about this many lines. The client's lists wait for all plugins.
 const FIRST_PLUGINS: usize = 64;
 
 /// Interval of scans without an event. Some file systems send no events, and the target of a link
@@ -78,14 +78,14 @@ impl FolderReloader {
         }
     }
 
-    /// Loads the existing plugins, then every change, until `abort_load` is cancelled.
+    /// Loads the existing plugins, then every change, until `stop` is cancelled.
     pub async fn run(mut self, mut watcher: Option<FolderWatcher>, stop: CancellationToken) {
         // Without a watcher, this may be a command that needs every plugin once.
         self.postpones_slow = watcher.is_some();
         self.scan(&FolderChanges::default(), watcher.as_mut()).await;
-        let mut looks = interval(SCAN_INTERVAL);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        looks.reset();
+        let mut scans = interval(SCAN_INTERVAL);
+        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        scans.reset();
         let loader = Arc::clone(&self.loader);
         loop {
             self.publish_if_due().await;
@@ -105,7 +105,7 @@ impl FolderReloader {
                 () = sleep_until_due(due) => {}
                 () = sleep_until_due(retry) => self.start_due_retries(),
                 () = loader.wait_for_rules_change() => self.apply_rules(),
-                _ = looks.tick() => self.scan(&FolderChanges::default(), watcher.as_mut()).await,
+                _ = scans.tick() => self.scan(&FolderChanges::default(), watcher.as_mut()).await,
             }
         }
     }
@@ -249,7 +249,7 @@ impl FolderReloader {
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted {
-                slot.are_rules_new = true;
+                slot.rules_changed = true;
                 ids.push(id.clone());
             }
         }
@@ -303,10 +303,10 @@ impl FolderReloader {
             tokio::task::spawn_blocking(move || loader.save_known_files());
         }
         self.start.first_published |= is_complete || self.are_first_loaded();
-        let candidates: BTreeMap<String, PluginCandidate> = self
+        let candidates: BTreeMap<String, PluginState> = self
             .slots
             .iter()
-            .map(|(id, slot)| (id.clone(), slot.candidate.clone()))
+            .map(|(id, slot)| (id.clone(), slot.state.clone()))
             .collect();
         let candidates = Arc::new(candidates);
         let Some(snapshot) = self.assemble(&candidates, is_complete).await else {
@@ -322,7 +322,7 @@ impl FolderReloader {
     /// tools each.
     async fn assemble(
         &self,
-        candidates: &Arc<BTreeMap<String, PluginCandidate>>,
+        candidates: &Arc<BTreeMap<String, PluginState>>,
         is_complete: bool,
     ) -> Option<Snapshot> {
         let notes = self.notes.clone();

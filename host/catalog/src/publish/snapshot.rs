@@ -23,8 +23,8 @@ pub struct Snapshot {
     pub list_generation: u64,
     /// True if every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
-    /// True if the first plugins, in the order of their ids, have been loaded or refused. These are
-    /// as many as the instructions for clients describe. Also true if `complete` is.
+    /// True if the first plugins by id, as many as the instructions for clients describe, have been
+    /// loaded or refused. Always true if `complete` is.
     pub first_loaded: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<ToolOffer>>,
@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub skills: BTreeMap<String, Arc<SkillOffer>>,
     /// The files of skills, by URI. Each `SKILL.md` that makes a folder a skill is also among the
     /// resources. The other files are not listed, but can be read.
-    pub files: BTreeMap<String, Arc<ResourceOffer>>,
+    pub skill_files: BTreeMap<String, Arc<ResourceOffer>>,
     /// The status of every plugin file, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
     /// Files that are not plugins but were probably meant to be, by name, with the reason.
@@ -110,7 +110,7 @@ impl Snapshot {
             &self.skills,
             after,
             limit,
-            |uri| is_skill_visible(&self.files, uri, &visible),
+            |uri| is_skill_visible(&self.skill_files, uri, &visible),
             |offer| &offer.skill,
         )
     }
@@ -120,7 +120,7 @@ impl Snapshot {
         let offer = self
             .skills
             .get(uri)
-            .filter(|_| is_skill_visible(&self.files, uri, &visible))?;
+            .filter(|_| is_skill_visible(&self.skill_files, uri, &visible))?;
         Some(Arc::clone(&offer.skill))
     }
 
@@ -133,12 +133,12 @@ impl Snapshot {
         limit: usize,
         visible: impl Fn(&str) -> bool,
     ) -> Option<(Vec<Arc<ListedResource>>, bool)> {
-        page_of_folder(&self.files, uri, after, limit, visible)
+        page_of_folder(&self.skill_files, uri, after, limit, visible)
     }
 
     /// Returns the resource to read at `uri`: the resource or the file of a skill with this URI, or
     /// else the first template that it matches, ordered by plugin id, then by template text.
-    /// Matching draws on the budget `match_budget`.
+    /// Matching draws on `budget`.
     ///
     /// # Errors
     ///
@@ -146,13 +146,17 @@ impl Snapshot {
     pub fn find_resource(
         &self,
         uri: &str,
-        steps: &mut MatchBudget,
+        budget: &mut MatchBudget,
     ) -> Result<Option<&Arc<ResourceOffer>>, MatchBudgetExhausted> {
-        if let Some(known) = self.resources.get(uri).or_else(|| self.files.get(uri)) {
+        if let Some(known) = self
+            .resources
+            .get(uri)
+            .or_else(|| self.skill_files.get(uri))
+        {
             return Ok(Some(known));
         }
         let template = |number: usize| self.match_order.get(number)?.entry.template.as_deref();
-        let found = self.matcher.find_first(uri, template, steps)?;
+        let found = self.matcher.find_first(uri, template, budget)?;
         Ok(found.and_then(|number| self.match_order.get(number)))
     }
 
@@ -160,7 +164,7 @@ impl Snapshot {
     /// (RFC 3986, section 6.2.2).
     pub fn find_spelling(&self, uri: &str) -> Option<String> {
         self.spellings.find(uri, |uri| {
-            self.resources.contains_key(uri) || self.files.contains_key(uri)
+            self.resources.contains_key(uri) || self.skill_files.contains_key(uri)
         })
     }
 
@@ -185,7 +189,7 @@ impl Snapshot {
             .filter(|(uri, _)| visible(uri));
         let skills = self
             .skill_fingerprints()
-            .filter(|(uri, _)| is_skill_visible(&self.files, uri, &visible));
+            .filter(|(uri, _)| is_skill_visible(&self.skill_files, uri, &visible));
         list_digest(resources.chain(skills))
     }
 
@@ -205,16 +209,16 @@ impl Snapshot {
             let listed = snapshot
                 .resources
                 .iter()
-                .filter(|(uri, _)| !snapshot.files.contains_key(*uri));
+                .filter(|(uri, _)| !snapshot.skill_files.contains_key(*uri));
             listed
-                .chain(&snapshot.files)
+                .chain(&snapshot.skill_files)
                 .filter(|(_, offer)| offer.file.is_some())
         }
         let file = |snapshot: &Self, uri: &str| {
             let offer = snapshot
                 .resources
                 .get(uri)
-                .or_else(|| snapshot.files.get(uri));
+                .or_else(|| snapshot.skill_files.get(uri));
             offer.and_then(|offer| offer.file.clone())
         };
         let changed = |(uri, offer): &(&String, &Arc<ResourceOffer>)| {

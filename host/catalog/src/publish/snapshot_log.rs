@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::publish::assemble::PluginCandidate;
+use crate::publish::assemble::PluginState;
 use crate::publish::snapshot::Snapshot;
 
 /// Problems that are logged already.
@@ -20,7 +20,7 @@ impl SnapshotLog {
     pub(crate) fn log_problems(
         &mut self,
         snapshot: &Snapshot,
-        candidates: &BTreeMap<String, PluginCandidate>,
+        candidates: &BTreeMap<String, PluginState>,
     ) {
         self.log_name_conflicts(snapshot, candidates);
         for (name, why) in &snapshot.notes {
@@ -35,7 +35,7 @@ impl SnapshotLog {
     fn log_name_conflicts(
         &mut self,
         snapshot: &Snapshot,
-        candidates: &BTreeMap<String, PluginCandidate>,
+        candidates: &BTreeMap<String, PluginState>,
     ) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
@@ -56,7 +56,7 @@ impl SnapshotLog {
 }
 
 /// Returns whether a problem is one of the plugin's own files.
-fn has_problem(candidate: &PluginCandidate, problem: &String) -> bool {
+fn has_problem(candidate: &PluginState, problem: &String) -> bool {
     let files = candidate
         .plugin
         .iter()

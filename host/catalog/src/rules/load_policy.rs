@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use toolbay_confine::ReachableFiles;
 use toolbay_model::{Limits, ToolRateLimit};
 
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 use crate::rules::approval::ApprovalSetting;
 use crate::rules::mount_policy::GuardedPath;
 use crate::rules::writable_paths::WritablePaths;
@@ -31,7 +31,7 @@ pub struct LoadPolicy {
     /// Paths that mounts must not contain, in addition to those of plugins.
     pub guarded_paths: Vec<GuardedPath>,
     /// Limits on what a plugin may list.
-    pub description_limits: DescriptionLimits,
+    pub description_limits: DescribeLimits,
     /// The files that the server can still use if it has confined itself.
     pub reachable_files: Option<Arc<ReachableFiles>>,
     /// The paths that the server may still write if it has confined itself.

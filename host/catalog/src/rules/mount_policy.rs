@@ -92,6 +92,17 @@ impl SecretPath {
     }
 }
 
+impl GuardedPath {
+    /// Guards the plugin folder against changes.
+    pub(crate) fn plugin_folder(folder: &Path) -> Self {
+        Self {
+            label: "the plugin folder",
+            path: folder.to_owned(),
+            is_secret: false,
+        }
+    }
+}
+
 impl MountPlan {
     /// Resolves the paths of the plugin `id` in `plugin_folder`. Blocks.
     pub(crate) fn resolve(

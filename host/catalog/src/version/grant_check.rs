@@ -7,6 +7,9 @@ use toolbay_settings::toml_file::nearest;
 
 use crate::definition::component_contents::ComponentContents;
 use crate::rules::grant::Grant;
+
+/// Maximum number of tools that a message lists.
+const MAX_LISTED_NAMES: usize = 12;
 use crate::rules::tool_pattern::DIGEST_PREFIX;
 use crate::version::plugin::tool_name;
 
@@ -69,7 +72,7 @@ impl Grant {
             |why: &str| format!("this tool is left out, because its definition is invalid: {why}");
         let near = |name: &str| match nearest(name, &known.iter().copied().collect::<Vec<_>>()) {
             Some(near) => format!("; did you mean {near:?}?"),
-            None => String::new(),
+            None => list_names(&known),
         };
         if let Some(name) = self
             .tools
@@ -88,7 +91,7 @@ impl Grant {
             if !known.iter().any(|name| pattern.matches(name)) {
                 let text = pattern.as_str();
                 if let Some((_, why)) = left_out.iter().find(|(name, _)| pattern.matches(name)) {
-                    return Err(format!("offer: {text:?}: {}", omitted(why)));
+                    return Err(format!("enabled_tools: {text:?}: {}", omitted(why)));
                 }
                 return Err(format!(
                     "enabled_tools: the plugin has no tool {text:?}{}",
@@ -105,6 +108,18 @@ impl Grant {
         self.enabled_tools
             .as_ref()
             .is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
+    }
+}
+
+/// Returns the end of a message that lists the names of tools; empty if there are too many.
+fn list_names(known: &BTreeSet<&str>) -> String {
+    match known.len() {
+        0 => "; it has no tools".to_owned(),
+        1..=MAX_LISTED_NAMES => {
+            let names: Vec<&str> = known.iter().copied().collect();
+            format!("; its tools are {}", names.join(", "))
+        }
+        _ => String::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use toolbay_model::ByteBudget;
 use toolbay_model::text::clean_line;
 
-use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::description_limits::DescribeLimits;
 use crate::folder::load_error::LoadError;
 use crate::folder::openat_beneath::{open_file, open_root};
 use crate::folder::plain_tree::{PlainTree, TreeError};
@@ -62,7 +62,7 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         files: &PluginFiles,
-        bounds: &DescriptionLimits,
+        bounds: &DescribeLimits,
         output: ByteSize,
         shelf: &ByteBudget,
         previous: &Self,
@@ -139,7 +139,7 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         tree: &PlainTree,
-        bounds: &DescriptionLimits,
+        bounds: &DescribeLimits,
         previous: &Self,
     ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
         let named = format!("{id}.prompts");
@@ -199,7 +199,7 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         tree: &PlainTree,
-        bounds: &DescriptionLimits,
+        bounds: &DescribeLimits,
         output: ByteSize,
     ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
         let named = format!("{id}.resources");

@@ -1,30 +1,30 @@
-// What the console does in addition where scripts run: it shows news without loading the page again, reads the token of a
-// login from the address, and says that a call is on its way. Everything works without it.
+// The features of the console that need scripts: it updates pages without reloading them, reads the token of a login
+// from the address, and shows that a call is running. The console also works without scripts.
 'use strict';
 
-/** Milliseconds between two looks. */
+/** The interval of updates, in milliseconds. */
 const PAUSE = 1000;
 
-/** Milliseconds after which a look has failed. */
+/** The timeout of an update, in milliseconds. */
 const PATIENCE = 10000;
 
-/** The only place where text becomes elements: pages of this console, which its server has written. */
+/** The only place where text is parsed as HTML: pages of this console, which its server generates. */
 const pages = window.trustedTypes
   ? window.trustedTypes.createPolicy('toolbay', { createHTML: (text) => text })
   : { createHTML: (text) => text };
 
 const parts = () => [...document.querySelectorAll('[data-live]')];
 
-/** Whether somebody is in the middle of something there. */
+/** Returns whether the user is interacting with the element. */
 function isBusy(part) {
   const selection = document.getSelection();
   const selected = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
-  // Under a pointer, one question must not take the place of another.
+  // Under the pointer, a question must not be replaced by another.
   if (part.querySelector('.decision:hover')) return true;
   return selected || (part.contains(document.activeElement) && part.matches(':focus-within:hover'));
 }
 
-/** The same place in another version of a part: focus stays on the same link or button, and what was open stays open. */
+/** Replaces a part by a new version: focus stays on the same link or button, and open elements stay open. */
 function replace(part, fresh) {
   if (part.innerHTML === fresh.innerHTML) return;
   const keys = [...part.querySelectorAll('details[open][data-key]')].map((details) => details.dataset.key);
@@ -47,7 +47,7 @@ function say(text) {
   if (away.textContent !== text) away.textContent = text;
 }
 
-/** Looks once. Returns whether it makes sense to look again. */
+/** Updates the page once. Returns whether to continue with updates. */
 async function look() {
   const signal = AbortSignal.timeout(PATIENCE);
   const options = { headers: { 'Toolbay-Live': '1' }, cache: 'no-store', redirect: 'error', signal };
@@ -89,19 +89,21 @@ function live() {
   setTimeout(tick, PAUSE);
 }
 
-/** The token of an address such as /console/login#TOKEN, which no server sees, opens the console. */
+/**
+ * Logs in with the token of an address such as /console/login#TOKEN. This part of the address is not sent to a server.
+ */
 function login() {
   const form = document.querySelector('form[data-login]');
   const token = location.hash.slice(1);
   if (token.length < 40) return;
-  // It is not kept in the history, also where a session made it needless.
+  // It is removed from the history, even if a session made it unnecessary.
   history.replaceState(null, '', location.pathname);
   if (!form) return;
   form.elements.token.value = token;
   form.requestSubmit();
 }
 
-/** One call for one press, and a word while it runs. */
+/** Sends one call per press, and shows a text while it runs. */
 function calls() {
   for (const form of document.querySelectorAll('form[data-call]')) {
     form.addEventListener('submit', () => {
@@ -110,11 +112,11 @@ function calls() {
       button.textContent = 'Calling…';
     });
   }
-  // Back in a page that the browser has kept.
+  // The user returned to a page that the browser has cached.
   window.addEventListener('pageshow', (event) => event.persisted && location.reload());
 }
 
-/** "/" goes to the search. */
+/** The key "/" moves the focus to the search field. */
 function keys() {
   document.addEventListener('keydown', (event) => {
     const search = document.querySelector('[data-search]');
@@ -126,13 +128,13 @@ function keys() {
   });
 }
 
-/** What a call came to is read first. */
+/** Moves the focus to the outcome of a call, so that screen readers read it first. */
 function focus() {
   document.querySelector('h2[autofocus]')?.focus();
 }
 
 login();
-// Such an address in the same tab loads no page.
+// Navigation to such an address in the same tab does not load a page.
 window.addEventListener('hashchange', login);
 live();
 calls();

@@ -10,7 +10,7 @@ use crate::dispatch::unanswered_messages::{handle_notification, handle_response}
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
 use crate::host::caller::Caller;
 use crate::plugin_request::encoded_call::EncodedCall;
-use crate::plugin_request::pending_call::{PendingCall, ResolvedCall};
+use crate::plugin_request::pending_call::{ModeResolution, PendingCall};
 use crate::plugin_request::request_run;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST, Message, Request};
 use crate::protocol::method::McpMethod;
@@ -88,9 +88,9 @@ async fn run_calls(
     .await
     {
         match call {
-            ResolvedCall::Ready(call) => running.push(call),
-            ResolvedCall::Refused(error) => answers.push(session.encode_rejection(&error)),
-            ResolvedCall::Cancelled => {}
+            ModeResolution::Ready(call) => running.push(call),
+            ModeResolution::Refused(error) => answers.push(session.encode_rejection(&error)),
+            ModeResolution::Cancelled => {}
         }
     }
     let ended = join_all(

@@ -16,9 +16,9 @@ use crate::exchange::in_flight::RegisteredRequest;
 use crate::host::interface::{ClientCall, QueuePlace};
 use crate::plugin_request::call_entry::{self, CallEntry};
 use crate::plugin_request::call_outcome::{CallOutcome, EndedCall};
-use crate::plugin_request::call_state::{CallState, ReplyChannel};
+use crate::plugin_request::call_state::{CallState, QuestionChannel};
 use crate::plugin_request::completed_call::{CallResponse, CompletedCall};
-use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::pending_call::{CallPlace, PendingCall};
 use crate::plugin_request::{question_round, restored_journal};
 use crate::session::client_session::Session;
@@ -28,14 +28,15 @@ use crate::tasks::TaskPhase;
 pub(super) fn drive<'a>(
     pending: Box<PendingCall>,
     session: &'a Session,
-    channel: ReplyChannel<'a>,
+    channel: QuestionChannel<'a>,
     observer: Arc<dyn CallObserver>,
     cancelled: &'a CancellationToken,
 ) -> (
     RegisteredRequest,
     impl Future<Output = CompletedCall> + Send + 'a,
 ) {
-    // Outside the future, which would keep the allocation until the call ends.
+    // Destructured outside the future, which would otherwise keep the allocation until the call
+    // ends.
     let PendingCall {
         request,
         rules,
@@ -53,7 +54,7 @@ pub(super) fn drive<'a>(
         cancelled,
         observer,
         retained,
-        journaled: Vec::new(),
+        journal_reservations: Vec::new(),
         was_admitted: false,
         target: call.request.kind(),
         permitted: call.permitted,
@@ -80,7 +81,7 @@ async fn drive_to_response(
     state: &mut CallState<'_>,
     call: Box<ClientCall>,
     place: CallPlace,
-    retry: Option<Box<RetriedRequest>>,
+    retry: Option<Box<RetryInput>>,
 ) -> CompletedCall {
     let place = match place {
         CallPlace::Taken(place) => place,
@@ -105,7 +106,7 @@ async fn drive_to_response(
 async fn resume(
     state: &mut CallState<'_>,
     mut entry: CallEntry,
-    retry: Box<RetriedRequest>,
+    retry: Box<RetryInput>,
 ) -> CompletedCall {
     let ticket = match restored_journal::restore(state.session, &mut entry.call, retry).await {
         Ok(ticket) => ticket,
@@ -136,7 +137,8 @@ async fn run_to_end(state: &mut CallState<'_>, entry: CallEntry) -> EndedCall {
     } = entry;
     // Only a task waits for capacity before it has asked anything. It continues with its initial
     // journal.
-    let resumed = matches!(state.channel, ReplyChannel::Task(_)).then(|| Arc::clone(&call.journal));
+    let resumed =
+        matches!(state.channel, QuestionChannel::Task(_)).then(|| Arc::clone(&call.journal));
     let mut answered: Option<Arc<CallJournal>> = None;
     loop {
         // Boxed, and dropped with its state while a person thinks.
@@ -242,13 +244,13 @@ fn next_step(
 /// the questions.
 fn asks_client(state: &CallState<'_>) -> bool {
     match state.channel {
-        ReplyChannel::Reply(_) => !state.rules.revision.features().input_requests,
-        ReplyChannel::Task(live) => live.decide_phase(TaskPhase::Given) == TaskPhase::Kept,
+        QuestionChannel::Stream(_) => !state.rules.revision.features().input_requests,
+        QuestionChannel::Task(live) => live.decide_phase(TaskPhase::Request) == TaskPhase::Task,
     }
 }
 
-/// Returns whether a rejected call waits and tries again. Only a call that has answers and a task
-/// do.
+/// Returns whether a rejected call waits and tries again. Only a task, and a call that already has
+/// answers, do that.
 fn should_requeue(
     state: &CallState<'_>,
     rejection: CallRejection,
@@ -257,10 +259,10 @@ fn should_requeue(
     match (state.channel, answered) {
         (_, Some(journal)) => call_entry::is_in_time(rejection, journal),
         // A task can wait until its time to live ends.
-        (ReplyChannel::Task(live), None) => {
+        (QuestionChannel::Task(live), None) => {
             matches!(rejection.reason, RejectionReason::Busy { .. })
-                && live.phase() == TaskPhase::Kept
+                && live.phase() == TaskPhase::Task
         }
-        (ReplyChannel::Reply(_), None) => false,
+        (QuestionChannel::Stream(_), None) => false,
     }
 }

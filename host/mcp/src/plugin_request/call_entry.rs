@@ -1,4 +1,4 @@
-//! A call that is ready to enter its plugin, and how it gets there again after a pause.
+//! A call that is ready to enter its plugin, and its return to the queue after a pause.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use toolbay_model::{CallError, CallFailure, CallJournal, CallRejection};
 
 use crate::host::interface::{ClientCall, QueuePlace};
 use crate::plugin_request::call_state::CallState;
-use crate::plugin_request::elicitation::{self, InterviewEnd};
+use crate::plugin_request::elicitation::{self, NoAnswers};
 use crate::plugin_request::retained_request::ReparsedRequest;
 
 /// Minimum delay before a call that has its answers is queued again after a rejection.
@@ -28,13 +28,13 @@ impl CallEntry {
     pub(super) async fn requeue(
         state: &CallState<'_>,
         journal: &Arc<CallJournal>,
-    ) -> Result<Self, InterviewEnd> {
+    ) -> Result<Self, NoAnswers> {
         loop {
             match Self::try_requeue(state, journal) {
                 Err(CallFailure::Rejected(rejection)) if is_in_time(rejection, journal) => {
                     wait_to_requeue(state, rejection).await?;
                 }
-                again => return again.map_err(InterviewEnd::Failed),
+                again => return again.map_err(NoAnswers::Failed),
             }
         }
     }
@@ -77,8 +77,8 @@ impl CallEntry {
     }
 }
 
-/// Waits until a call that has its answers can be queued again. Its answers are not lost because
-/// other calls take the capacity.
+/// Waits until a call that has its answers can be queued again. This way, its answers are not lost
+/// when other calls take the capacity.
 ///
 /// # Errors
 ///
@@ -86,11 +86,11 @@ impl CallEntry {
 pub(super) async fn wait_to_requeue(
     state: &CallState<'_>,
     rejection: CallRejection,
-) -> Result<(), InterviewEnd> {
+) -> Result<(), NoAnswers> {
     tokio::select! {
         biased;
-        () = state.cancelled.cancelled() => Err(InterviewEnd::Cancelled),
-        () = state.session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
+        () = state.cancelled.cancelled() => Err(NoAnswers::Cancelled),
+        () = state.session.life.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(rejection.retry_after.unwrap_or_default().max(MIN_REQUEUE_DELAY)) => Ok(()),
     }
 }

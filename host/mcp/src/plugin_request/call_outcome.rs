@@ -5,12 +5,12 @@ use std::any::Any;
 use toolbay_model::{CallFailure, CallResult};
 
 use crate::host::interface::QueuePlace;
-use crate::plugin_request::elicitation::InterviewEnd;
+use crate::plugin_request::elicitation::NoAnswers;
 
 /// The outcome of one entry or of a whole call.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is moved at once, and the answer is the common one"
+    reason = "it is moved immediately, and `Answered` is the common variant"
 )]
 pub(super) enum CallOutcome {
     /// The client has cancelled the call.
@@ -20,7 +20,7 @@ pub(super) enum CallOutcome {
     Panicked(String),
 }
 
-/// A call that enters its plugin no more.
+/// A call that will not enter its plugin again.
 pub(super) struct EndedCall {
     pub(super) outcome: CallOutcome,
     /// `None` if the call ended while it had no place in the client's queue.
@@ -60,11 +60,11 @@ impl CallOutcome {
     }
 }
 
-impl From<InterviewEnd> for CallOutcome {
-    fn from(end: InterviewEnd) -> Self {
+impl From<NoAnswers> for CallOutcome {
+    fn from(end: NoAnswers) -> Self {
         match end {
-            InterviewEnd::Cancelled => Self::Cancelled,
-            InterviewEnd::Failed(failure) => Self::failed(failure),
+            NoAnswers::Cancelled => Self::Cancelled,
+            NoAnswers::Failed(failure) => Self::failed(failure),
         }
     }
 }

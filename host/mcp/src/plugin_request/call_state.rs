@@ -11,7 +11,7 @@ use toolbay_model::{
 
 use crate::exchange::outbox::Outbox;
 use crate::host::interface::RequestWire;
-use crate::plugin_request::elicitation::InterviewEnd;
+use crate::plugin_request::elicitation::NoAnswers;
 use crate::plugin_request::params_memory::busy_rejection;
 use crate::plugin_request::retained_request::RetainedRequest;
 use crate::protocol::message_context::RequestContext;
@@ -22,14 +22,14 @@ use crate::tasks::LiveTask;
 /// therefore small.
 pub(super) struct CallState<'a> {
     pub(super) session: &'a Session,
-    pub(super) channel: ReplyChannel<'a>,
+    pub(super) channel: QuestionChannel<'a>,
     pub(super) rules: RequestContext,
     pub(super) cancelled: &'a CancellationToken,
     pub(super) observer: Arc<dyn CallObserver>,
     /// `None` if the client answers no questions. In that case the plugin asks none.
     pub(super) retained: Option<RetainedRequest>,
     /// Reservation for the bytes of the journal while the client is asked, and afterwards.
-    pub(super) journaled: Vec<QuotaPortion>,
+    pub(super) journal_reservations: Vec<QuotaPortion>,
     /// If set, an entry was admitted. The request state that the client sent is then used up,
     /// however the call ends.
     pub(super) was_admitted: bool,
@@ -42,25 +42,26 @@ pub(super) struct CallState<'a> {
 
 /// The channel on which a call asks its client questions.
 #[derive(Clone, Copy)]
-pub(super) enum ReplyChannel<'a> {
+pub(super) enum QuestionChannel<'a> {
     /// On the stream of its request.
-    Reply(&'a Outbox),
+    Stream(&'a Outbox),
     /// In the task, when the client polls it.
     Task(&'a LiveTask),
 }
 
 impl CallState<'_> {
     /// Reserves the bytes of the journal in the caller's share, unless they are reserved already.
-    pub(super) fn reserve_journal(&mut self, journal: &CallJournal) -> Result<(), InterviewEnd> {
-        if self.journaled.is_empty() {
+    pub(super) fn reserve_journal(&mut self, journal: &CallJournal) -> Result<(), NoAnswers> {
+        if self.journal_reservations.is_empty() {
             let room = self
                 .session
                 .intake
                 .try_reserve(&self.session.opener.name, journal.size());
             // Exact capacity: few calls need more, and many calls wait.
-            self.journaled = vec![room.map_err(|none| {
-                InterviewEnd::Failed(CallFailure::Rejected(busy_rejection(none)))
-            })?];
+            self.journal_reservations =
+                vec![room.map_err(|none| {
+                    NoAnswers::Failed(CallFailure::Rejected(busy_rejection(none)))
+                })?];
         }
         Ok(())
     }
@@ -90,7 +91,7 @@ impl CallState<'_> {
             .map(|question| question.key.as_str())
             .collect();
         let what = format!(
-            "a {} asked nothing, or a client that answers no questions: {}",
+            "a {} sent no questions, or sent them to a client that answers none: {}",
             self.target,
             keys.join(", ")
         );

@@ -37,7 +37,7 @@ const MAX_QUOTED_BYTES: usize = 200;
 
 /// Reason why there are no answers.
 #[derive(Debug)]
-pub(crate) enum InterviewEnd {
+pub(crate) enum NoAnswers {
     /// The client cancelled the call, or there is no client left to receive its result.
     Cancelled,
     /// The call fails.
@@ -74,7 +74,7 @@ pub(crate) async fn ask_client(
     stream: &QuestionStream<'_>,
     questions: Vec<Question>,
     journal: &mut CallJournal,
-) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+) -> Result<Vec<QuotaPortion>, NoAnswers> {
     let QuestionStream {
         session,
         reply,
@@ -100,10 +100,10 @@ pub(crate) async fn ask_client(
     let mut ended = pin!(async move {
         tokio::select! {
             biased;
-            () = cancelled.cancelled() => Err(InterviewEnd::Cancelled),
-            () = reply.closed() => Err(InterviewEnd::Cancelled),
+            () = cancelled.cancelled() => Err(NoAnswers::Cancelled),
+            () = reply.closed() => Err(NoAnswers::Cancelled),
             // The responses would arrive too late.
-            () = session.life.closing.cancelled() => Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
+            () = session.life.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
             () = tokio::time::sleep(time) => timeout_outcome(given, approval),
         }
     });
@@ -149,24 +149,25 @@ pub(crate) async fn wait_for_task_answers(
     live: &LiveTask,
     questions: Vec<Question>,
     journal: &mut CallJournal,
-) -> Result<Vec<QuotaPortion>, InterviewEnd> {
-    let asking = session
-        .server
-        .tasks()
-        .ask(live, questions)
-        .await
-        .map_err(|none| match none {
-            NoRoom::Exhausted(_) => call_failed(
-                "The questions of this caller's tasks have reached their limit (tasks.memory)."
-                    .to_owned(),
-            ),
-            NoRoom::Forgotten => InterviewEnd::Cancelled,
-        })?;
+) -> Result<Vec<QuotaPortion>, NoAnswers> {
+    let asking =
+        session
+            .server
+            .tasks()
+            .ask(live, questions)
+            .await
+            .map_err(|no_room| match no_room {
+                NoRoom::Exhausted(_) => call_failed(
+                    "The questions of this caller's tasks have reached their limit (tasks.memory)."
+                        .to_owned(),
+                ),
+                NoRoom::Forgotten => NoAnswers::Cancelled,
+            })?;
     let (answers, held) = tokio::select! {
         biased;
-        () = live.cancellation().cancelled() => return Err(InterviewEnd::Cancelled),
-        answers = asking.wait_for_answers() => answers.map_err(InterviewEnd::Failed)?,
-        () = session.life.closing.cancelled() => return Err(InterviewEnd::Failed(CallFailure::Call(CallError::Cancelled))),
+        () = live.cancellation().cancelled() => return Err(NoAnswers::Cancelled),
+        answers = asking.wait_for_answers() => answers.map_err(NoAnswers::Failed)?,
+        () = session.life.closing.cancelled() => return Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(remaining_time(journal)) => return timeout_outcome(total_time(journal), journal.approval),
     };
     journal.answers.extend(answers);
@@ -264,11 +265,11 @@ fn total_time(journal: &CallJournal) -> Duration {
 fn timeout_outcome(
     given: Duration,
     approval: ApprovalState,
-) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+) -> Result<Vec<QuotaPortion>, NoAnswers> {
     if matches!(approval, ApprovalState::Asked(_)) {
         return Ok(Vec::new());
     }
-    Err(InterviewEnd::Failed(CallFailure::Call(CallError::Limit {
+    Err(NoAnswers::Failed(CallFailure::Call(CallError::Limit {
         limit: Limit::AskTime(given),
         tool: None,
     })))
@@ -283,8 +284,8 @@ fn refusal_message(key: &str, kind: QuestionKind, error: &Error) -> String {
     )
 }
 
-fn call_failed(what: String) -> InterviewEnd {
-    InterviewEnd::Failed(CallFailure::Call(CallError::Failed(what)))
+fn call_failed(what: String) -> NoAnswers {
+    NoAnswers::Failed(CallFailure::Call(CallError::Failed(what)))
 }
 
 /// Requests that were sent to a client. Dropping this notifies the client that the missing

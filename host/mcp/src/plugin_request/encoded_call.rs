@@ -62,8 +62,8 @@ impl EncodedCall {
         }
     }
 
-    /// The response is written: nothing more is computed for the call. `error` is its code if it is
-    /// an error.
+    /// Reports that the response is encoded, and that nothing more is computed for the call.
+    /// `error` is the error code if the response is an error.
     pub(super) fn mark_encoded(&mut self, error: Option<i32>) {
         if let Some(place) = &mut self.place {
             place.response_encoded(error);

@@ -19,9 +19,9 @@ pub(crate) struct EntryParams {
     /// The part of the arguments that cannot be read, if any. The arguments are incomplete in that
     /// case.
     pub(crate) unreadable: Option<Box<SchemaViolation>>,
-    /// The arguments as a string that may contain them, if they were sent as one. They are empty
-    /// until the string is parsed.
-    pub(crate) packed: Option<String>,
+    /// The arguments as JSON text, if they were sent as a string instead of an object. `request`
+    /// has no arguments until this text is parsed.
+    pub(crate) arguments_text: Option<String>,
     /// Errors in the form of the arguments that were corrected.
     pub(crate) corrected: Vec<SchemaViolation>,
 }
@@ -34,7 +34,7 @@ impl EntryParams {
             meta,
             task: None,
             unreadable: None,
-            packed: None,
+            arguments_text: None,
             corrected: Vec::new(),
         }
     }
@@ -63,7 +63,7 @@ impl EntryParams {
         }
         self.corrected.insert(0, sent_arguments::packed_violation());
         if self.unreadable.is_some() {
-            // Says what is wrong with the string.
+            // `unreadable` already says what is wrong with the string.
             self.corrected.clear();
         }
     }

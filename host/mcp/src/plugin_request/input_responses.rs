@@ -28,7 +28,7 @@ const MAX_DECODED_ANSWERS_BYTES: usize = 8 << 20;
 
 /// The members that a client adds to the parameters of a retried request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct RetriedRequest {
+pub(crate) struct RetryInput {
     /// The answers by the keys of their questions. Each answer is a JSON object, as text.
     pub(crate) responses: BTreeMap<String, String>,
     /// The state that came with the questions.
@@ -55,7 +55,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
         .map_err(D::Error::custom)
 }
 
-impl RetriedRequest {
+impl RetryInput {
     /// Reads these members from the parameters of a request.
     ///
     /// # Errors
@@ -98,7 +98,9 @@ fn parse_answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
     }
     if text.len() > MAX_ANSWERS_BYTES || json_memory::decoded_size(text) > MAX_DECODED_ANSWERS_BYTES
     {
-        return Err(invalid("inputResponses is larger than 1 MiB"));
+        return Err(invalid(
+            "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
+        ));
     }
     let read: BTreeMap<String, &RawValue> =
         serde_json::from_str(text).map_err(|_| invalid("inputResponses must be an object"))?;
@@ -120,19 +122,16 @@ mod parsing {
 
     use super::*;
 
-    fn retry(params: &Value) -> Result<RetriedRequest, Error> {
-        RetriedRequest::read(Some(&RawValue::from_string(params.to_string()).unwrap()))
+    fn retry(params: &Value) -> Result<RetryInput, Error> {
+        RetryInput::read(Some(&RawValue::from_string(params.to_string()).unwrap()))
     }
 
     #[test]
-    fn answers_are_read_and_what_is_none_is_not() {
-        assert_eq!(
-            RetriedRequest::read(None).unwrap(),
-            RetriedRequest::default()
-        );
+    fn answers_are_read_and_other_values_are_ignored() {
+        assert_eq!(RetryInput::read(None).unwrap(), RetryInput::default());
         assert_eq!(
             retry(&json!({"name": "a", "arguments": {"b": 1}})).unwrap(),
-            RetriedRequest::default()
+            RetryInput::default()
         );
         let full = retry(&json!({"inputResponses": {
             "a": {"action": "accept"}, "b": 12345, "c": null, "d": [{}], "e": "text", "x".repeat(65): {},
@@ -145,7 +144,7 @@ mod parsing {
         assert_eq!(full.state.as_deref(), Some("v1"));
         // Within arguments, these names have no meaning.
         let inside = json!({"arguments": {"inputResponses": null, "requestState": 7}});
-        assert_eq!(retry(&inside).unwrap(), RetriedRequest::default());
+        assert_eq!(retry(&inside).unwrap(), RetryInput::default());
     }
 
     #[test]
@@ -173,11 +172,11 @@ mod parsing {
             ),
             (
                 json!({"inputResponses": heavy}),
-                "inputResponses is larger than 1 MiB",
+                "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
             ),
             (
                 json!({"inputResponses": long}),
-                "inputResponses is larger than 1 MiB",
+                "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
             ),
             (
                 json!({"requestState": null}),

@@ -1,4 +1,4 @@
-//! The memory that the parsed parameters of a request take, out of the memory for all requests.
+//! Reserves memory for the parsed parameters of a request, within the memory for all requests.
 
 use std::time::Duration;
 
@@ -44,8 +44,8 @@ impl ParamsMemory {
         })
     }
 
-    /// Parses arguments that were sent as a string, and reserves the bytes that they take, before
-    /// that, in addition to those of the string.
+    /// Reserves the bytes that arguments sent as a string take once they are parsed, in addition to
+    /// those of the string, and then parses them.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl ParamsMemory {
         let Self::Reserved(mut held) = self else {
             return Ok(self);
         };
-        let Some(text) = parsed.packed.take() else {
+        let Some(text) = parsed.arguments_text.take() else {
             return Ok(Self::Reserved(held));
         };
         let bytes = json_memory::decoded_size(&text);
@@ -98,8 +98,7 @@ fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
         let [bytes, most] =
             [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
         let what = format!(
-            "the values in the request would take {bytes}, and those of one request may take {most}, a quarter of \
-             server.request_memory: send fewer values"
+            "the values in the request would take {bytes} of memory, and one request may take at most {most}, a quarter of server.request_memory: send fewer values"
         );
         return Err(Error::new(INVALID_REQUEST, what));
     }

@@ -9,7 +9,7 @@ use toolbay_model::{
 
 use crate::host::caller::Caller;
 use crate::plugin_request::entry_params::{EntryParams, ParamsReader, ReadExtent, RequestMeta};
-use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::params_memory::ParamsMemory;
 use crate::plugin_request::task_decision::TaskMode;
 use crate::protocol::jsonrpc::{Error, RequestId};
@@ -27,7 +27,7 @@ pub(super) struct ParsedCall {
     /// The kinds of questions that the client answers during this request.
     pub(super) answerable: QuestionKindSet,
     /// Answers and state that the client sent, if it sent any. Boxed because few calls have one.
-    pub(super) retry: Option<Box<RetriedRequest>>,
+    pub(super) retry: Option<Box<RetryInput>>,
     pub(super) progress_token: Option<RequestId>,
     pub(super) trace: Option<TraceContext>,
     pub(super) rules: RequestContext,
@@ -58,16 +58,14 @@ impl ParsedCall {
             meta,
             task,
             unreadable,
-            packed: _,
+            arguments_text: _,
             corrected,
         } = parsed;
         let task_mode = TaskMode::from_request(session, caller, &request, task.as_deref(), &rules)?;
         let request = with_listed_uri(session, restrict_to_revision(request, &rules));
         let answerable = answerable_kinds(&request, &rules);
         let retry = match answerable {
-            Some(_) if rules.revision.features().input_requests => {
-                Some(RetriedRequest::read(params)?)
-            }
+            Some(_) if rules.revision.features().input_requests => Some(RetryInput::read(params)?),
             _ => None,
         };
         let RequestMeta {
@@ -88,7 +86,7 @@ impl ParsedCall {
             task_mode,
             answerable: answerable.unwrap_or_default(),
             retry: retry
-                .filter(|retry| *retry != RetriedRequest::default())
+                .filter(|retry| *retry != RetryInput::default())
                 .map(Box::new),
             progress_token,
             trace,

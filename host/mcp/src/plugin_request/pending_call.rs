@@ -14,7 +14,7 @@ use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
 use crate::host::interface::{ClientCall, QueuePlace, RequestWire};
 use crate::plugin_request::entry_params::ParamsReader;
-use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::params_memory::ParamsMemory;
 use crate::plugin_request::parsed_call::ParsedCall;
 use crate::plugin_request::retained_request::RetainedRequest;
@@ -28,14 +28,15 @@ use crate::session::client_session::Session;
 pub(crate) struct PendingCall {
     pub(super) request: RegisteredRequest,
     pub(super) rules: RequestContext,
-    /// Boxed to keep this type small: a call that waits for its caller's answers has no `Call`.
+    /// Boxed to keep this type small: a call that waits for its caller's answers has no
+    /// `ClientCall`.
     pub(super) call: Box<ClientCall>,
     pub(super) progress_token: Option<RequestId>,
     pub(super) place: CallPlace,
     /// `None` if the client answers no questions. In that case the plugin asks none.
     pub(super) retained: Option<RetainedRequest>,
     /// Boxed because few calls have one.
-    pub(super) retry: Option<Box<RetriedRequest>>,
+    pub(super) retry: Option<Box<RetryInput>>,
     pub(super) task_mode: TaskMode,
     /// Cancelled when the authorization of the caller is withdrawn.
     pub(super) revoked: CancellationToken,
@@ -50,12 +51,12 @@ pub(super) enum CallPlace {
 }
 
 /// A call whose task mode may have been open.
-pub(crate) enum ResolvedCall {
+pub(crate) enum ModeResolution {
     /// The call can run: its mode is known.
     Ready(Box<PendingCall>),
     /// The call does not match the task support of the tool. It has ended with this error.
     Refused(Error),
-    /// The same, and no client waits for the error: it has cancelled the call.
+    /// Like `Refused`, but the client has cancelled the call and waits for no error.
     Cancelled,
 }
 
@@ -141,11 +142,14 @@ impl PendingCall {
 
     /// Waits, if necessary, until the task mode of the call is known: tools declare their task
     /// support when their plugins are loaded.
-    pub(crate) async fn resolve_task_mode(mut self: Box<Self>, session: &Session) -> ResolvedCall {
+    pub(crate) async fn resolve_task_mode(
+        mut self: Box<Self>,
+        session: &Session,
+    ) -> ModeResolution {
         if matches!(self.place, CallPlace::Rejected(_)) {
             // The call was rejected, so its mode is irrelevant.
             self.task_mode = TaskMode::None;
-            return ResolvedCall::Ready(self);
+            return ModeResolution::Ready(self);
         }
         let resolved = tokio::select! {
             biased;
@@ -157,12 +161,12 @@ impl PendingCall {
         match resolved {
             Ok(task_mode) => {
                 self.task_mode = task_mode;
-                ResolvedCall::Ready(self)
+                ModeResolution::Ready(self)
             }
             Err(error) if session.in_flight.finish(&self.request) => {
-                ResolvedCall::Refused(error.with_id(&self.request.id))
+                ModeResolution::Refused(error.with_id(&self.request.id))
             }
-            Err(_) => ResolvedCall::Cancelled,
+            Err(_) => ModeResolution::Cancelled,
         }
     }
 

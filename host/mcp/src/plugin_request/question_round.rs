@@ -7,10 +7,10 @@ use toolbay_background::QuotaPortion;
 use toolbay_model::{CallJournal, Question, QuestionRound};
 
 use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
-use crate::plugin_request::call_state::{CallState, ReplyChannel};
-use crate::plugin_request::elicitation::{self, InterviewEnd, QuestionStream};
+use crate::plugin_request::call_state::{CallState, QuestionChannel};
+use crate::plugin_request::elicitation::{self, NoAnswers, QuestionStream};
 
-/// The source of the first answers.
+/// Who answered first.
 enum AnswerSource {
     /// The client answered. Its answers are in the journal, with these reservations.
     Client(Vec<QuotaPortion>),
@@ -27,21 +27,21 @@ enum AnswerSource {
 pub(super) async fn ask(
     state: &mut CallState<'_>,
     mut round: Box<QuestionRound>,
-) -> Result<Arc<CallJournal>, InterviewEnd> {
+) -> Result<Arc<CallJournal>, NoAnswers> {
     let questions = std::mem::take(&mut round.questions);
     if state.retained.is_none() || questions.is_empty() {
-        return Err(InterviewEnd::Failed(state.unanswerable_failure(&questions)));
+        return Err(NoAnswers::Failed(state.unanswerable_failure(&questions)));
     }
     state
         .check_capabilities(&questions)
-        .map_err(InterviewEnd::Failed)?;
+        .map_err(NoAnswers::Failed)?;
     // Replaces the reservation for the journal of the previous round.
-    state.journaled.clear();
+    state.journal_reservations.clear();
     state.reserve_journal(&round.journal)?;
-    let mut elsewhere = offer_to_operators(state, &questions, &round.journal);
+    let mut operator_answer = offer_to_operators(state, &questions, &round.journal);
     // If the answer comes from an operator, the question is withdrawn from the client.
     let source = match state.channel {
-        ReplyChannel::Reply(reply) => {
+        QuestionChannel::Stream(reply) => {
             let stream = QuestionStream {
                 session: state.session,
                 reply,
@@ -51,11 +51,11 @@ pub(super) async fn ask(
             };
             tokio::select! {
                 biased;
-                answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => AnswerSource::Operator(answered),
+                answered = OperatorAnswer::wait_for_answer(&mut operator_answer) => AnswerSource::Operator(answered),
                 held = elicitation::ask_client(&stream, questions, &mut round.journal) => AnswerSource::Client(held?),
             }
         }
-        ReplyChannel::Task(live) => {
+        QuestionChannel::Task(live) => {
             let waiting = Box::pin(elicitation::wait_for_task_answers(
                 state.session,
                 live,
@@ -64,16 +64,17 @@ pub(super) async fn ask(
             ));
             tokio::select! {
                 biased;
-                answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => AnswerSource::Operator(answered),
+                answered = OperatorAnswer::wait_for_answer(&mut operator_answer) => AnswerSource::Operator(answered),
                 held = waiting => AnswerSource::Client(held?),
             }
         }
     };
     let answered = match source {
         AnswerSource::Client(held) => {
-            state.journaled.extend(held);
-            // An operator who answered at the same moment was notified that the answer counts.
-            elsewhere.and_then(OperatorAnswer::close)
+            state.journal_reservations.extend(held);
+            // An operator who answered at the same moment was told that the answer counts, so it
+            // takes precedence.
+            operator_answer.and_then(OperatorAnswer::close)
         }
         AnswerSource::Operator(answered) => Some(answered),
     };
@@ -108,7 +109,7 @@ fn offer_to_operators(
             .map(|question| question.params.get().len())
             .sum();
         match state.session.intake.try_reserve(caller, bytes) {
-            Ok(room) => state.journaled.push(room),
+            Ok(room) => state.journal_reservations.push(room),
             Err(_full) => waiting.leave_to_client(),
         }
     }

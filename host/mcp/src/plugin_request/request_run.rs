@@ -2,18 +2,18 @@
 //! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`.
 //!
 //! Each stage is a module with a type for what it has established: [`ParsedCall`], [`PendingCall`],
-//! [`CompletedCall`](super::completed_call::CompletedCall) and [`EncodedCall`]. `call_driver`
-//! leads from the second to the third.
+//! [`CompletedCall`](super::completed_call::CompletedCall) and [`EncodedCall`]. `call_driver` turns
+//! the second into the third.
 
 use std::sync::Arc;
 
 use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
-use crate::plugin_request::call_state::ReplyChannel;
+use crate::plugin_request::call_state::QuestionChannel;
 use crate::plugin_request::encoded_call::EncodedCall;
 use crate::plugin_request::entry_params::ParamsReader;
 use crate::plugin_request::parsed_call::ParsedCall;
-use crate::plugin_request::pending_call::{PendingCall, ResolvedCall};
+use crate::plugin_request::pending_call::{ModeResolution, PendingCall};
 use crate::plugin_request::task_decision::TaskMode;
 use crate::plugin_request::{call_driver, task_start};
 use crate::protocol::jsonrpc::{Error, Request};
@@ -38,9 +38,11 @@ pub(crate) async fn run_request(
             let reply = reply.clone();
             session.spawn(async move {
                 match call.resolve_task_mode(&waiting).await {
-                    ResolvedCall::Ready(call) => start_call(&waiting, &caller, call, &reply).await,
-                    ResolvedCall::Refused(error) => waiting.reject(error, &reply).await,
-                    ResolvedCall::Cancelled => {}
+                    ModeResolution::Ready(call) => {
+                        start_call(&waiting, &caller, call, &reply).await
+                    }
+                    ModeResolution::Refused(error) => waiting.reject(error, &reply).await,
+                    ModeResolution::Cancelled => {}
                 }
             });
         }
@@ -99,7 +101,7 @@ pub(crate) async fn run_call(
     let cancelled = call.registration().cancelled.clone();
     let observer = Arc::new(call.observer(session, reply, cancelled.clone()));
     let revision = call.revision();
-    let channel = ReplyChannel::Reply(reply);
+    let channel = QuestionChannel::Stream(reply);
     let (request, driving) = call_driver::drive(call, session, channel, observer, &cancelled);
     let completed = driving.await;
     let error = completed.error_code();

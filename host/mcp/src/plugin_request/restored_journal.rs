@@ -7,7 +7,7 @@ use toolbay_model::CallJournal;
 
 use crate::host::interface::ClientCall;
 use crate::host::request_state::{EntryTicket, InvalidState, RequestBinding, TicketRefused};
-use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::input_responses::RetryInput;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::response::call_response;
 use crate::session::client_session::Session;
@@ -21,9 +21,9 @@ use crate::session::client_session::Session;
 pub(super) async fn restore(
     session: &Session,
     call: &mut ClientCall,
-    retry: Box<RetriedRequest>,
+    retry: Box<RetryInput>,
 ) -> Result<Option<EntryTicket>, Error> {
-    let RetriedRequest {
+    let RetryInput {
         mut responses,
         state,
     } = *retry;

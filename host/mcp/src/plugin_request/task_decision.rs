@@ -16,7 +16,7 @@ use crate::protocol::message_context::RequestContext;
 use crate::response::call_response::MISSING_CAPABILITY;
 use crate::session::client_session::Session;
 
-/// The way in which a call becomes a task.
+/// Whether, and at whose request, a call becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskMode {
     /// The call does not become a task.
@@ -82,7 +82,7 @@ impl TaskMode {
     ///
     /// # Errors
     ///
-    /// The tool can be called only as a task, or never.
+    /// The tool can be called only as a task, or never as one.
     pub(crate) fn from_request(
         session: &Session,
         caller: &Caller,

@@ -12,7 +12,7 @@ use toolbay_background::QuotaExhausted;
 use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
-use crate::plugin_request::call_state::ReplyChannel;
+use crate::plugin_request::call_state::QuestionChannel;
 use crate::plugin_request::completed_call::{CallResponse, CompletedCall};
 use crate::plugin_request::encoded_call::EncodedCall;
 use crate::plugin_request::pending_call::PendingCall;
@@ -41,14 +41,14 @@ pub(crate) async fn start(
     let tasks = session.server.tasks().clone();
     let revision = calling.revision();
     let (phase, ttl) = match calling.task_mode() {
-        TaskMode::Task { ttl } => (TaskPhase::Kept, ttl),
-        TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Waited, None),
+        TaskMode::Task { ttl } => (TaskPhase::Task, ttl),
+        TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Undecided, None),
     };
     let live = tasks.create(&caller.name, revision, ttl, phase);
     let live = live.ok_or_else(|| {
         call_response::internal_error("the system provides no random bytes").with_id(&request.id)
     })?;
-    if phase == TaskPhase::Kept
+    if phase == TaskPhase::Task
         && let Err(exhausted) = tasks.register(&live).await
     {
         session.in_flight.finish(&request);
@@ -56,7 +56,7 @@ pub(crate) async fn start(
     }
     // From this point, the call belongs to the caller of this request and not to a session.
     let own = session.detached(Arc::new(caller.clone()));
-    if phase == TaskPhase::Waited {
+    if phase == TaskPhase::Undecided {
         live.attach_peer(calling.observer(session, reply, live.cancel.clone()));
     }
     let (sender, receiver) = oneshot::channel();
@@ -65,10 +65,10 @@ pub(crate) async fn start(
         .server
         .calls()
         .spawn(Box::pin(tasks.running().track_future(running)));
-    let told = Arc::clone(session);
+    let responder = Arc::clone(session);
     let reply = reply.clone();
     session.spawn(async move {
-        respond(&told, &tasks, &live, &request, receiver, &reply).await;
+        respond(&responder, &tasks, &live, &request, receiver, &reply).await;
     });
     Ok(())
 }
@@ -90,7 +90,7 @@ async fn run_task(
         let (_request, driving) = call_driver::drive(
             calling,
             &session,
-            ReplyChannel::Task(&live),
+            QuestionChannel::Task(&live),
             observer,
             live.cancellation(),
         );
@@ -106,7 +106,7 @@ async fn run_task(
         .catch_unwind()
         .await
         .unwrap_or_else(panicked);
-    if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
+    if live.decide_phase(TaskPhase::Request) == TaskPhase::Request {
         // The receiver is gone only if the request was cancelled.
         drop(waiting.send(arrived));
         return;
@@ -154,7 +154,7 @@ async fn build_result(
 /// Returns the error for a result of `bytes` bytes that exceeds the available memory.
 fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
     let NoRoom::Exhausted(exhausted) = none else {
-        return call_response::internal_error("the time of a task was over");
+        return call_response::internal_error("a task expired before its result was stored");
     };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
         "of this caller"
@@ -162,8 +162,7 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
         "of all callers"
     };
     call_response::busy_error(&format!(
-        "The result was lost: it has {bytes} bytes, and the tasks {whose} can have {} bytes together (tasks.memory), which is \
-         more than the remaining space. Wait until some tasks expire, or request a smaller result, and call again.",
+        "The result was lost: it has {bytes} bytes, which is more than the remaining space; the tasks {whose} can have {} bytes together (tasks.memory). Wait until some tasks expire, or request a smaller result, and call again.",
         exhausted.limit()
     ))
 }
@@ -194,7 +193,7 @@ async fn respond(
     reply: &Outbox,
 ) {
     let revision = live.task().revision;
-    if live.phase() != TaskPhase::Kept
+    if live.phase() != TaskPhase::Task
         && let CallFate::Ended(completed) = wait_until_decided(tasks, live, request, ended).await
     {
         EncodedCall::encode(session, request.clone(), completed, revision)
@@ -249,14 +248,14 @@ async fn wait_until_decided(
     if let Some(completed) = completed {
         return CallFate::Ended(completed.unwrap_or_else(|_| CompletedCall::cancelled()));
     }
-    // A task that cannot be stored continues as the call of its request.
+    // A call that cannot be stored as a task continues as an ordinary call of its request.
     let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
     let phase = if kept {
-        TaskPhase::Kept
+        TaskPhase::Task
     } else {
-        TaskPhase::Given
+        TaskPhase::Request
     };
-    if live.decide_phase(phase) != TaskPhase::Given {
+    if live.decide_phase(phase) != TaskPhase::Request {
         return CallFate::Task;
     }
     if kept {

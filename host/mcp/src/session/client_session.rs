@@ -192,7 +192,12 @@ impl Session {
     /// Returns whether the session belongs to `caller`: to the same identity, regardless of its
     /// rights.
     pub(crate) fn is_owned_by(&self, caller: &Caller) -> bool {
-        self.opener.name == caller.name
+        self.is_owned_by_name(&caller.name)
+    }
+
+    /// Returns whether the session belongs to the caller with this name.
+    pub(crate) fn is_owned_by_name(&self, caller: &str) -> bool {
+        self.opener.name == caller
     }
 
     /// Ends the session: waits for running requests for at most `grace`, fails those that are left,

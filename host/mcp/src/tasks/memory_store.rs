@@ -208,6 +208,13 @@ impl TaskStore for InMemory {
         ready(()).boxed()
     }
 
+    fn remove_owner(&self, owner: &str) {
+        let mut tables = self.lock_tables();
+        for (id, kept) in tables.callers.remove(owner).into_iter().flatten() {
+            tables.times.remove(&(kept.until, id));
+        }
+    }
+
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks> {
         let mut tables = self.lock_tables();
         let now = Instant::now();

@@ -49,11 +49,11 @@ pub(crate) struct LiveTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskPhase {
     /// The request waits: the call may still end, or ask a question, before it becomes a task.
-    Waited,
+    Undecided,
     /// The call is a task.
-    Kept,
+    Task,
     /// The call never becomes a task: its end is the response to the request.
-    Given,
+    Request,
 }
 
 /// The questions of the call and their answers.
@@ -136,11 +136,11 @@ impl LiveTask {
         *lock(&self.peer) = None;
     }
 
-    /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the
+    /// Moves from [`TaskPhase::Undecided`] to `phase`, unless somebody else was faster. Returns the
     /// phase.
     pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
         let mut now = lock(&self.phase);
-        if *now == TaskPhase::Waited {
+        if *now == TaskPhase::Undecided {
             *now = phase;
         }
         *now

@@ -57,6 +57,9 @@ pub(crate) trait TaskStore: Send + Sync {
     /// Removes a task.
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()>;
 
+    /// Removes all tasks of a caller.
+    fn remove_owner(&self, owner: &str);
+
     /// Removes the expired tasks.
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks>;
 }

@@ -50,7 +50,7 @@ impl TestHttpClient {
                 host.server(),
                 options,
                 listener,
-                &http::AuthPolicy::default(),
+                &http::SharedAccess::default(),
                 stopped,
             )
             .await

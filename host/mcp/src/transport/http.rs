@@ -1,24 +1,26 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the
-//! `endpoint`, which brings it to the session that answers it: `session_request` finds or creates
-//! one of the `sessions`, and a `stateless_request` has its own, which ends with it.
-//! `accepted_request` and `post_response` turn the messages of a session into a response.
+//! A request passes `check_origin` (Host and Origin), then the gate of `auth`, then the `endpoint`,
+//! which brings it to the session that answers it: `session_request` finds or creates one of the
+//! `sessions`, and a `stateless_request` has its own, which ends with it. `accepted_request` and
+//! `post_response` turn the messages of a session into a response.
 
 mod accepted_request;
 mod access_settings;
 mod address;
 mod app_state;
 mod auth;
+mod auth_denial;
+mod body_workers;
 mod connection_places;
 mod connection_scheduler;
+mod connection_socket;
 mod connection_stream;
+mod credential_validity;
 mod decimal;
-mod decode_threads;
 mod endpoint;
 mod event;
 mod event_log;
-mod excess_connections;
 mod header_arguments;
 mod headers;
 mod issuer_keys;
@@ -29,22 +31,20 @@ mod metrics_endpoint;
 mod oauth;
 mod options;
 mod origin_check;
+mod overflow_connections;
 mod peer;
 mod post_response;
-mod reauthorization;
 mod rejection_log;
 mod response_body;
 mod response_stream;
 mod response_streams;
-mod session_messages;
 mod session_request;
 mod sessions;
 mod sockets;
 mod sse;
 mod sse_streams;
+mod standalone_messages;
 mod stateless_request;
-mod unauthorized;
-mod write_timeout;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,15 +68,16 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 
-pub use self::access_settings::AuthPolicy;
-pub use self::address::{ListenAddress, NoAddress};
+pub use self::access_settings::SharedAccess;
+pub use self::address::{InvalidAddress, ListenAddress};
 use self::app_state::HttpState;
 use self::auth::AuthGate;
+pub use self::auth::token_caller_name;
+use self::body_workers::BodyWorkers;
 use self::connection_places::ConnectionPlaces;
-use self::decode_threads::BodyWorkers;
 use self::headers::ErrorId;
 use self::metrics_cache::MetricsCache;
-pub use self::options::{AuthSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
+pub use self::options::{AccessSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
 use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
@@ -102,7 +103,7 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 pub const METRICS_PATH: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
-/// `server.grace_period`. `doors` replaces the corresponding options.
+/// `server.grace_period`. The settings in `access` replace the corresponding options.
 ///
 /// # Errors
 ///
@@ -111,7 +112,7 @@ pub async fn serve(
     server: Arc<McpServer>,
     options: HttpOptions,
     listener: impl Into<SocketListener>,
-    doors: &AuthPolicy,
+    access: &SharedAccess,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let listener = listener.into();
@@ -129,10 +130,10 @@ pub async fn serve(
         )),
         sessions: SessionTable::new(&options),
         intake: server.options().request_quota(true),
-        lane: BodyWorkers::new(),
+        body_workers: BodyWorkers::new(),
         requests: SharedQuota::new(usize::MAX, options.requests_per_caller),
         connections: SharedQuota::new(options.connections, options.connections_per_address),
-        scrapes: MetricsCache::default(),
+        metrics_cache: MetricsCache::default(),
         streams: SseStreams::default(),
         rejections: new_rejection_log(),
         life: life.clone(),
@@ -152,10 +153,12 @@ pub async fn serve(
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
         if let Some(oauth) = reading.gate.oauth() {
-            oauth.read_keys(reading.life.ended.clone()).await;
+            oauth
+                .reload_keys_periodically(reading.life.ended.clone())
+                .await;
         }
     });
-    doors.register(&app);
+    access.register(&app);
     let scheme = if app.options.tls.is_some() {
         "https"
     } else {
@@ -172,7 +175,7 @@ pub async fn serve(
             );
         }
     }
-    let _following = app
+    let _tls_reload = app
         .options
         .tls
         .clone()
@@ -304,8 +307,8 @@ fn too_many_requests(most: usize) -> Error {
     Error::new(INVALID_REQUEST, what)
 }
 
-/// Readiness probe. Ready from the time that the plugins that existed at startup are loaded or
-/// refused, until shutdown starts.
+/// Readiness probe. Ready once the plugins that existed at startup are loaded or refused, until
+/// shutdown starts.
 async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
@@ -316,8 +319,8 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
     }
 }
 
-/// Adds a text to a response that rejects the method of a request and has none. Clients show
-/// nothing but this text to somebody who has mistaken the URL.
+/// Adds an explanation to a 405 response without a body. For a wrong URL, it is all that a client
+/// shows to its user.
 fn with_wrong_method_text(response: Response) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED
         || response.body().size_hint().exact() != Some(0)
@@ -334,13 +337,13 @@ fn with_wrong_method_text(response: Response) -> Response {
 }
 
 fn wrong_method_text() -> String {
-    format!("this method is not allowed here; clients of MCP send POST requests to {MCP_PATH}\n")
+    format!("this method is not allowed here; MCP clients send POST requests to {MCP_PATH}\n")
 }
 
 /// Responds to unknown paths, and to the paths of a transport that is off.
 async fn not_found(State(app): State<Arc<HttpState>>, uri: Uri) -> (StatusCode, String) {
     let path = uri.path();
-    // Also with too many slashes.
+    // Tolerates extra slashes.
     let near = [sse::SSE_PATH, sse::MESSAGES_PATH]
         .into_iter()
         .find(|near| path.trim_matches('/') == near.trim_matches('/'));

@@ -29,9 +29,9 @@ pub fn open_stdio() -> (StdinStream, StdoutStream) {
 /// Waits until the other end of standard output is closed.
 pub async fn wait_until_stdout_closed() {
     // Neither pipes nor sockets signal this without a read or a write.
-    let mut looks = interval(HANGUP_POLL_INTERVAL);
+    let mut ticks = interval(HANGUP_POLL_INTERVAL);
     loop {
-        looks.tick().await;
+        ticks.tick().await;
         if is_stdout_closed() {
             return;
         }

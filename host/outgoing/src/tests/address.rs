@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 
 use http::Response;
 
-use super::setup::{Server, World, get, read, send, text};
+use super::setup::{Server, TestNetwork, get, read, send, text};
 use crate::SendError;
 use crate::pool_partition::PoolPartition;
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_denied() {
-    let world = World::new();
-    let outlet = world.outlet_to(&["http://inside.example"], &[], 4);
+    let world = TestNetwork::new();
+    let outlet = world.client_for(&["http://inside.example"], &[], 4);
     for addresses in [
         &["127.0.0.1"][..],
         &["169.254.169.254"],
@@ -41,8 +41,8 @@ async fn a_name_that_leads_inside_is_denied() {
 
 #[tokio::test]
 async fn an_ip_literal_is_filtered_as_well() {
-    let world = World::new();
-    let outlet = world.outlet_to(&["http://127.0.0.1:9"], &["10.0.0.0/8"], 4);
+    let world = TestNetwork::new();
+    let outlet = world.client_for(&["http://127.0.0.1:9"], &["10.0.0.0/8"], 4);
     for url in [
         "http://127.0.0.1:9/",
         "http://2130706433:9/",
@@ -60,12 +60,12 @@ async fn an_ip_literal_is_filtered_as_well() {
 #[tokio::test]
 async fn of_several_addresses_only_the_allowed_ones_are_used() {
     let server = Server::http(None, |_| async { Response::new(text("here")) }).await;
-    let world = World::new();
+    let world = TestNetwork::new();
     world.names.set(
         "server.example",
         &[&["169.254.169.254", "10.0.0.1", "127.0.0.1", "::1"]],
     );
-    let outlet = world.outlet(&server, 4);
+    let outlet = world.client(&server, 4);
     assert_eq!(
         read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
             .await
@@ -77,11 +77,11 @@ async fn of_several_addresses_only_the_allowed_ones_are_used() {
 #[tokio::test]
 async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
     let server = Server::http(None, |_| async { Response::new(text("here")) }).await;
-    let world = World::new();
+    let world = TestNetwork::new();
     world
         .names
         .set("server.example", &[&["127.0.0.1"], &["10.0.0.1"]]);
-    let outlet = world.outlet(&server, 4);
+    let outlet = world.client(&server, 4);
     let url = server.url("http", "/");
     // The connection is reused: the name is not resolved.
     for _ in 0..3 {
@@ -110,9 +110,9 @@ async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
 
 #[tokio::test]
 async fn names_without_addresses() {
-    let world = World::new();
+    let world = TestNetwork::new();
     world.names.set("empty.example", &[&[]]);
-    let outlet = world.outlet_to(&["http://empty.example", "http://unknown.example"], &[], 4);
+    let outlet = world.client_for(&["http://empty.example", "http://unknown.example"], &[], 4);
     let error = async |url| send(&outlet, get(url)).await.map(drop).unwrap_err();
     assert_eq!(error("http://empty.example/").await, SendError::NoAddress);
     let unknown = error("http://unknown.example/").await;

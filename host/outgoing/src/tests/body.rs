@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::setup::{
-    Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
-    send_within, text,
+    Authority, BoxedBody, LONG, PATIENT, SHORT, Server, TestNetwork, Valid, eventually, get, read,
+    send, send_within, text,
 };
 use crate::pool_partition::PoolPartition;
 use crate::{ExceededLimit, RequestMeter, RequestTimeouts, SendError};
@@ -122,7 +122,7 @@ async fn a_large_request_is_sent_as_the_server_takes_it() {
             })
             .await
         };
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 1);
         let body = Large::new();
         let made = body.made.clone();
         let most = body.most.clone();
@@ -160,7 +160,7 @@ async fn a_large_response_comes_as_it_is_read() {
             })
             .await
             };
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 1);
         let response = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
         let waiting = settled(&made).await;
         assert!(waiting * CHUNK < IN_FLIGHT, "{alpn}: {waiting} chunks");
@@ -176,7 +176,7 @@ async fn a_stream_that_nobody_reads_does_not_stop_the_others() {
         Response::new(Large::new().map_err(|never| match never {}).boxed_unsync())
     })
     .await;
-    let outlet = World::trusting(&authority).outlet(&server, 1);
+    let outlet = TestNetwork::trusting(&authority).client(&server, 1);
     let mut unread = Vec::new();
     for _ in 0..8 {
         unread.push(send(&outlet, get(&server.url("https", "/"))).await.unwrap());
@@ -214,7 +214,7 @@ async fn a_body_has_the_length_that_its_request_declares() {
             })
             .await
         };
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 1);
         let post = async |length: &str, body| {
             let request = Request::post(server.url("https", "/"))
                 .header("content-length", length)
@@ -260,7 +260,7 @@ async fn a_request_ends_with_the_meter_or_with_its_body() {
             Response::new(text("ok"))
         })
         .await;
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 1);
         let meter = Arc::new(RequestMeter::new(1, 1_000_000));
         let request = Request::post(server.url("https", "/"))
             .body(Large::new())
@@ -301,7 +301,7 @@ async fn the_guest_may_take_its_time() {
         Response::new(text(length(request.into_body()).await.to_string()))
     })
     .await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
     let slow = futures_util::stream::once(async move {
         receiver.await.unwrap();
@@ -338,7 +338,7 @@ async fn dropping_the_response_ends_the_request() {
             Response::new(unread.boxed_unsync())
         })
         .await;
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 1);
         let held = Arc::new(());
         let alive = Arc::downgrade(&held);
         let stalled = futures_util::stream::once(async move {
@@ -365,7 +365,7 @@ async fn a_response_without_a_body_frees_its_connection() {
             .unwrap()
     })
     .await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     for _ in 0..3 {
         let request = Request::head(server.url("http", "/"))
             .body(Empty::<Bytes>::new())

@@ -6,7 +6,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use tokio::time::Instant;
 use toolbay_policy::DenialReason;
 
-use super::setup::{BoxedBody, LONG, PATIENT, Server, World, get, read, send, text, unlimited};
+use super::setup::{
+    BoxedBody, LONG, PATIENT, Server, TestNetwork, get, read, send, text, unlimited,
+};
 use crate::{PluginClient, SendError};
 
 /// Responds with the target, the host and the credential of a request.
@@ -44,7 +46,7 @@ async fn send_with_key(outlet: &Arc<PluginClient>, url: &str, query: &str, key: 
 #[tokio::test]
 async fn a_credential_is_sent_over_connections_of_its_own() {
     let server = Server::http(None, show).await;
-    let outlet = World::new().outlet(&server, 8);
+    let outlet = TestNetwork::new().client(&server, 8);
     let url = server.url("http", "/a");
     let host = format!("server.example:{}", server.port);
     let plain = read(send(&outlet, get(&url)).await.unwrap()).await.unwrap();
@@ -70,7 +72,7 @@ async fn a_credential_is_sent_over_connections_of_its_own() {
 fn a_credential_does_not_change_the_path_that_was_checked() {
     let outlet = tokio::runtime::Runtime::new()
         .unwrap()
-        .block_on(async { World::new().outlet_to(&["https://server.example"], &[], 1) });
+        .block_on(async { TestNetwork::new().client_for(&["https://server.example"], &[], 1) });
     let uri = |target: &str| -> Uri {
         Uri::builder()
             .scheme("https")

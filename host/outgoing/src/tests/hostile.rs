@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::setup::{
-    LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited,
+    LONG, PATIENT, SHORT, Server, TestNetwork, eventually, get, read, send, send_within, text,
+    unlimited,
 };
 use crate::pool_partition::PoolPartition;
 use crate::{ExceededLimit, RequestMeter, RequestTimeouts, SendError};
@@ -50,7 +51,7 @@ async fn endless(beginning: &'static str, rest: &'static str) -> Server {
 
 /// The response to a request with this timeout, read to its end.
 async fn fetch(server: &Server, timeouts: RequestTimeouts) -> Result<String, SendError> {
-    let outlet = World::new().outlet(server, 1);
+    let outlet = TestNetwork::new().client(server, 1);
     let result = match send_within(&outlet, get(&server.url("http", "/")), timeouts).await {
         Ok(response) => read(response).await,
         Err(error) => Err(error),
@@ -85,7 +86,7 @@ async fn silence_has_an_end() {
 async fn the_deadline_ends_everything() {
     let body = answering("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345", false).await;
     for (server, head) in [(answering("", false).await, true), (body, false)] {
-        let outlet = World::new().outlet(&server, 1);
+        let outlet = TestNetwork::new().client(&server, 1);
         let request = get(&server.url("http", "/"));
         let deadline = Instant::now() + SHORT;
         let endless = RequestTimeouts {
@@ -170,7 +171,7 @@ async fn a_reset_is_an_error() {
 async fn what_comes_after_a_response_is_not_the_next_one() {
     let injected = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n12345HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil";
     let server = answering(injected, false).await;
-    let outlet = World::new().outlet(&server, 2);
+    let outlet = TestNetwork::new().client(&server, 2);
     for connections in 1..=3 {
         assert_eq!(
             read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
@@ -238,7 +239,7 @@ async fn what_is_not_http_is_an_error() {
 #[tokio::test]
 async fn an_endless_body_ends_with_the_meter() {
     let server = endless("HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef").await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     let meter = Arc::new(RequestMeter::new(1, 1_000_000));
     let request = get(&server.url("http", "/"));
     let response = outlet
@@ -284,7 +285,7 @@ async fn an_endless_body_ends_with_the_meter() {
 async fn the_meter_counts_both_ways() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n12345";
     let server = answering(answer, false).await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     let meter = Arc::new(RequestMeter::new(10, 10_000));
     let request = Request::post(server.url("http", "/path"))
         .body(text("123"))
@@ -314,10 +315,10 @@ async fn the_meter_counts_both_ways() {
 
 #[tokio::test]
 async fn who_refuses_and_who_is_silent_are_told_apart() {
-    let world = World::new();
+    let world = TestNetwork::new();
     let closed = Server::raw(|_, _| async {}).await;
     let url = closed.url("http", "/");
-    let outlet = world.outlet(&closed, 1);
+    let outlet = world.client(&closed, 1);
     drop(closed);
     let error = loop {
         // The port is free when the task of the server has ended.
@@ -334,7 +335,7 @@ async fn who_refuses_and_who_is_silent_are_told_apart() {
     assert!(!error.to_string().contains("127.0.0.1"));
     // TLS with a server that sends nothing.
     let silent = answering("", false).await;
-    let outlet = world.outlet(&silent, 1);
+    let outlet = world.client(&silent, 1);
     let hasty = RequestTimeouts {
         connect: SHORT,
         ..PATIENT

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 
 use super::setup::{
-    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
+    Authority, LONG, PATIENT, SHORT, Server, TestNetwork, Valid, eventually, get, read, send,
     send_within, text,
 };
 use crate::{PluginClient, RequestTimeouts, SendError};
@@ -38,7 +38,7 @@ where
 }
 
 fn outlet(authority: &Authority, server: &Server) -> Arc<PluginClient> {
-    World::trusting(authority).outlet(server, 1)
+    TestNetwork::trusting(authority).client(server, 1)
 }
 
 async fn fetch(
@@ -218,7 +218,7 @@ async fn what_is_in_progress_outlives_a_graceful_end() {
         })
         .await
     };
-    let outlet = World::trusting(&authority).outlet(&server, 2);
+    let outlet = TestNetwork::trusting(&authority).client(&server, 2);
     let mut first = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
     assert_eq!(
         first

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use super::setup::{
-    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
+    Authority, LONG, PATIENT, SHORT, Server, TestNetwork, Valid, eventually, get, read, send,
     send_within, text, unlimited,
 };
 use crate::pool_partition::PoolPartition;
@@ -42,8 +42,8 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
     ] {
         let tls = alpn.map(|alpn| authority.server("server.example", Valid::Now, &[alpn]));
         let server = Server::http(tls, hello).await;
-        let world = World::trusting(&authority);
-        let outlet = world.outlet(&server, 8);
+        let world = TestNetwork::trusting(&authority);
+        let outlet = world.client(&server, 8);
         let url = server.url(scheme, "/");
         for _ in 0..5 {
             assert_eq!(with(&outlet, &url, &PoolPartition::NONE).await, "hello");
@@ -55,7 +55,7 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
             with(&outlet, &url, partition).await;
         }
         assert_eq!(server.accepted(), 3, "one more for each credential");
-        let other = world.outlet(&server, 8);
+        let other = world.client(&server, 8);
         with(&other, &url, &ada).await;
         assert_eq!(
             server.accepted(),
@@ -87,7 +87,7 @@ async fn http2_mixes_requests_on_one_connection() {
         })
         .await
     };
-    let outlet = Arc::new(World::trusting(&authority).outlet(&server, 1));
+    let outlet = Arc::new(TestNetwork::trusting(&authority).client(&server, 1));
     with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
     let requests: Vec<_> = (0..8)
         .map(|_| {
@@ -122,7 +122,7 @@ async fn no_more_connections_than_the_limit() {
         })
         .await
     };
-    let outlet = Arc::new(World::new().outlet(&server, 1));
+    let outlet = Arc::new(TestNetwork::new().client(&server, 1));
     let held = {
         let outlet = outlet.clone();
         let url = server.url("http", "/wait");
@@ -137,7 +137,7 @@ async fn no_more_connections_than_the_limit() {
         .await
         .map(drop)
         .unwrap_err();
-    assert_eq!(error, SendError::NoConnection);
+    assert_eq!(error, SendError::PluginConnectionLimit);
     // The waiting request gets the connection when it is free.
     let next = {
         let outlet = outlet.clone();
@@ -154,8 +154,8 @@ async fn no_more_connections_than_the_limit() {
 async fn an_idle_connection_makes_room_for_another_origin() {
     let one = Server::http(None, hello).await;
     let two = Server::http(None, hello).await;
-    let world = World::new();
-    let outlet = world.outlet_to(
+    let world = TestNetwork::new();
+    let outlet = world.client_for(
         &[&one.url("http", ""), &two.url("http", "")],
         &["127.0.0.0/8"],
         1,
@@ -200,7 +200,7 @@ fn until_closed(
 async fn dropping_a_body_in_the_middle_closes_the_connection() {
     let (serve, closed) = until_closed(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345");
     let server = Server::raw(serve).await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     let mut response = send(&outlet, get(&server.url("http", "/"))).await.unwrap();
     let frame = response.body_mut().frame().await.unwrap().unwrap();
     assert_eq!(frame.into_data().unwrap(), "12345");
@@ -214,7 +214,7 @@ async fn dropping_a_body_in_the_middle_closes_the_connection() {
 async fn giving_up_a_request_closes_the_connection() {
     let (serve, closed) = until_closed(b"");
     let server = Server::raw(serve).await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     let hasty = RequestTimeouts {
         first_byte: SHORT,
         ..PATIENT
@@ -239,7 +239,7 @@ async fn giving_up_a_request_closes_the_connection() {
 async fn all_connections_end_with_their_plugin() {
     let (serve, closed) = until_closed(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     let server = Server::raw(serve).await;
-    let outlet = World::new().outlet(&server, 2);
+    let outlet = TestNetwork::new().client(&server, 2);
     read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
         .await
         .unwrap();
@@ -249,7 +249,7 @@ async fn all_connections_end_with_their_plugin() {
     let (serve, closed) =
         until_closed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n");
     let server = Server::raw(serve).await;
-    let outlet = World::new().outlet(&server, 2);
+    let outlet = TestNetwork::new().client(&server, 2);
     let response = send(&outlet, get(&server.url("http", "/"))).await.unwrap();
     drop(outlet);
     closed.acquire().await.unwrap().forget();
@@ -266,8 +266,8 @@ async fn an_idle_connection_is_closed_after_a_while() {
     for alpn in ["http/1.1", "h2"] {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
-        let outlet = World::trusting(&authority)
-            .outlet(&server, 1)
+        let outlet = TestNetwork::trusting(&authority)
+            .client(&server, 1)
             .keeping(Duration::from_millis(50));
         with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
         eventually(|| outlet.connections() == (0, 1)).await;
@@ -283,7 +283,7 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
         stream.write_all(answer.as_bytes()).await.unwrap();
     })
     .await;
-    let outlet = World::new().outlet(&server, 1);
+    let outlet = TestNetwork::new().client(&server, 1);
     for number in ["1", "2", "3"] {
         let request = Request::post(server.url("http", "/"))
             .body(Empty::<bytes::Bytes>::new())
@@ -299,8 +299,8 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
 #[tokio::test]
 async fn the_connections_of_all_plugins_together_are_bounded() {
     let server = Server::http(None, hello).await;
-    let world = World::narrow(2);
-    let outlets: Vec<Arc<PluginClient>> = (0..5).map(|_| world.outlet(&server, 8)).collect();
+    let world = TestNetwork::narrow(2);
+    let outlets: Vec<Arc<PluginClient>> = (0..5).map(|_| world.client(&server, 8)).collect();
     let url = server.url("http", "/");
     // Each plugin keeps its connection until the next plugin but one takes it.
     for outlet in outlets.iter().chain(&outlets) {
@@ -322,7 +322,7 @@ async fn the_connections_of_all_plugins_together_are_bounded() {
         .await
         .map(drop)
         .unwrap_err();
-    assert_eq!(error, SendError::NoSocket);
+    assert_eq!(error, SendError::ServerConnectionLimit);
     assert!(error.details().unwrap().contains("ulimit -n"));
     // A connection that becomes idle while another plugin waits is closed for it.
     let waiting = send(&outlets[2], get(&url));

@@ -8,7 +8,7 @@ use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use super::setup::{Authority, Server, Valid, World, get, read, send, text};
+use super::setup::{Authority, Server, TestNetwork, Valid, get, read, send, text};
 use crate::{ConnectorOptions, SendError};
 
 /// A proxy that connects all requests to one server, and records the heads that it receives.
@@ -57,7 +57,7 @@ async fn everything_goes_through_the_proxy() {
     let server = Server::http(Some(tls), |_| async { Response::new(text("server")) }).await;
     let (proxy, asked) = proxy(&server).await;
     let url = format!("http://user:password@127.0.0.1:{}", proxy.port);
-    let trusting = World::trusting(&authority);
+    let trusting = TestNetwork::trusting(&authority);
     let connector = crate::HttpConnector::new(
         &ConnectorOptions {
             extra_ca: trusting.extra_ca.clone(),
@@ -67,7 +67,7 @@ async fn everything_goes_through_the_proxy() {
         4,
     )
     .unwrap();
-    let world = World {
+    let world = TestNetwork {
         connector,
         ..trusting
     };
@@ -79,7 +79,7 @@ async fn everything_goes_through_the_proxy() {
         "https://forbidden.example",
         "http://10.0.0.1",
     ];
-    let outlet = world.outlet_to(&origins, &[], 4);
+    let outlet = world.client_for(&origins, &[], 4);
 
     let response = send(&outlet, get("https://server.example/path"))
         .await
@@ -138,7 +138,7 @@ const INSIDE: &str = "TOOLBAY_TEST_INSIDE";
 async fn the_environment_names_no_proxy() {
     if std::env::var_os(INSIDE).is_some() {
         let server = Server::http(None, |_| async { Response::new(text("server")) }).await;
-        let outlet = World::new().outlet(&server, 1);
+        let outlet = TestNetwork::new().client(&server, 1);
         assert_eq!(
             read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
                 .await

@@ -237,13 +237,13 @@ impl Server {
 
 /// A connector for `server.example` and other names, all of them on the loopback interface unless a
 /// test sets another address.
-pub(crate) struct World {
+pub(crate) struct TestNetwork {
     pub(crate) names: Arc<Names>,
     pub(crate) connector: Arc<HttpConnector>,
     pub(crate) extra_ca: Vec<std::path::PathBuf>,
 }
 
-impl World {
+impl TestNetwork {
     pub(crate) fn new() -> Self {
         Self::with(&ConnectorOptions::default())
     }
@@ -276,15 +276,15 @@ impl World {
 
     /// A client for `server.example` at this server's port, which can connect to the loopback
     /// interface.
-    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> Arc<PluginClient> {
-        self.outlet_to(
+    pub(crate) fn client(&self, server: &Server, connections: usize) -> Arc<PluginClient> {
+        self.client_for(
             &[&server.url("http", ""), &server.url("https", "")],
             &["127.0.0.0/8"],
             connections,
         )
     }
 
-    pub(crate) fn outlet_to(
+    pub(crate) fn client_for(
         &self,
         origins: &[&str],
         opened: &[&str],

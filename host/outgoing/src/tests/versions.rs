@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio_rustls::TlsAcceptor;
 
-use super::setup::{Authority, BoxedBody, Server, Valid, World, get, read, send, text};
+use super::setup::{Authority, BoxedBody, Server, TestNetwork, Valid, get, read, send, text};
 use crate::SendError;
 
 /// Responds with the received version, method, target, host, and length of the body.
@@ -38,7 +38,7 @@ async fn mirror(request: Request<Incoming>) -> Response<BoxedBody> {
 #[tokio::test]
 async fn plain_http_is_version_1() {
     let server = Server::http(None, mirror).await;
-    let outlet = World::new().outlet(&server, 4);
+    let outlet = TestNetwork::new().client(&server, 4);
     let post = Request::post(server.url("http", "/a?b"))
         .body(text("four"))
         .unwrap();
@@ -63,7 +63,7 @@ async fn tls_agrees_on_a_version() {
             mirror,
         )
         .await;
-        let outlet = World::trusting(&authority).outlet(&server, 4);
+        let outlet = TestNetwork::trusting(&authority).client(&server, 4);
         let post = Request::post(server.url("https", "/a?b"))
             .body(text("four"))
             .unwrap();
@@ -75,15 +75,15 @@ async fn tls_agrees_on_a_version() {
 #[tokio::test]
 async fn certificates_are_verified() {
     let authority = Authority::new();
-    let error = async |world: &World, name: &str, valid| {
+    let error = async |world: &TestNetwork, name: &str, valid| {
         let server = Server::http(Some(authority.server(name, valid, &["h2"])), mirror).await;
-        send(&world.outlet(&server, 4), get(&server.url("https", "/")))
+        send(&world.client(&server, 4), get(&server.url("https", "/")))
             .await
             .map(drop)
             .unwrap_err()
     };
-    let trusting = World::trusting(&authority);
-    let untrusted = error(&World::new(), "server.example", Valid::Now).await;
+    let trusting = TestNetwork::trusting(&authority);
+    let untrusted = error(&TestNetwork::new(), "server.example", Valid::Now).await;
     assert!(
         matches!(untrusted, SendError::CertificateUntrusted(_)),
         "{untrusted:?}"
@@ -116,7 +116,7 @@ async fn certificates_are_verified() {
 #[tokio::test]
 async fn an_address_is_verified_as_one() {
     let authority = Authority::new();
-    let world = World::trusting(&authority);
+    let world = TestNetwork::trusting(&authority);
     for (name, valid) in [
         ("127.0.0.1", true),
         ("127.0.0.2", false),
@@ -124,7 +124,7 @@ async fn an_address_is_verified_as_one() {
     ] {
         let server = Server::http(Some(authority.server(name, Valid::Now, &["h2"])), mirror).await;
         let url = format!("https://127.0.0.1:{}", server.port);
-        let outlet = world.outlet_to(&[&url], &["127.0.0.1"], 4);
+        let outlet = world.client_for(&[&url], &["127.0.0.1"], 4);
         let answer = send(&outlet, get(&url)).await.map(drop);
         assert_eq!(answer.is_ok(), valid, "{name}: {answer:?}");
         if let Err(error) = answer {
@@ -147,7 +147,7 @@ async fn an_alert_is_told() {
         async move { drop(acceptor.accept(stream).await) }
     })
     .await;
-    let outlet = World::trusting(&authority).outlet(&server, 4);
+    let outlet = TestNetwork::trusting(&authority).client(&server, 4);
     let error = send(&outlet, get(&server.url("https", "/")))
         .await
         .map(drop)
@@ -171,7 +171,7 @@ async fn a_redirect_is_a_response() {
         redirect.body(text("elsewhere")).unwrap()
     })
     .await;
-    let outlet = World::new().outlet(&server, 4);
+    let outlet = TestNetwork::new().client(&server, 4);
     let response = send(&outlet, get(&server.url("http", "/"))).await.unwrap();
     assert_eq!(
         (response.status().as_u16(), &response.headers()["location"]),
@@ -196,7 +196,7 @@ async fn what_is_about_the_connection_is_not_sent() {
             .unwrap()
     })
     .await;
-    let outlet = World::new().outlet(&server, 4);
+    let outlet = TestNetwork::new().client(&server, 4);
     let asked = Request::get(server.url("http", "/"))
         .header("accept", "*/*")
         .header("connection", "x-listed, upgrade")

@@ -58,9 +58,9 @@ pub(crate) enum AskBlocker {
 /// The start of an operation.
 pub(crate) enum EffectStart {
     /// The operation was executed before, with this result.
-    Before(Vec<u8>),
+    Replay(Vec<u8>),
     /// The operation must be executed now.
-    Now(EffectNumber),
+    Execute(EffectNumber),
 }
 
 /// The number of a pending operation in the journal and on the tape. `None` where its result is not
@@ -137,7 +137,7 @@ impl SideEffects {
         what: impl FnOnce() -> String,
     ) -> Result<EffectStart, EffectMismatch> {
         if self.journal.is_none() && self.tape.is_off() {
-            return Ok(EffectStart::Now(EffectNumber::NONE));
+            return Ok(EffectStart::Execute(EffectNumber::NONE));
         }
         let what = what();
         let (what, taped) = (truncate(&what), truncate(&self.tape.redact_name(&what)));
@@ -148,7 +148,7 @@ impl SideEffects {
             {
                 recorded.done.push((what, Some(result.clone())));
             }
-            return Ok(EffectStart::Before(result));
+            return Ok(EffectStart::Replay(result));
         }
         let (before, journal) = match self.lock_journal() {
             Some(mut recorded) => recorded.begin(&what)?,
@@ -160,9 +160,9 @@ impl SideEffects {
                 if let Some(number) = tape {
                     self.tape.record_result(number, &result);
                 }
-                EffectStart::Before(result)
+                EffectStart::Replay(result)
             }
-            None => EffectStart::Now(EffectNumber { journal, tape }),
+            None => EffectStart::Execute(EffectNumber { journal, tape }),
         })
     }
 
@@ -177,12 +177,12 @@ impl SideEffects {
         what: impl FnOnce() -> String,
     ) -> Result<EffectStart, EffectMismatch> {
         if self.tape.is_off() {
-            return Ok(EffectStart::Now(EffectNumber::NONE));
+            return Ok(EffectStart::Execute(EffectNumber::NONE));
         }
         let what = truncate(&self.tape.redact_name(&what()));
         Ok(match self.tape.replay_operation(kind, &what)? {
-            Some(result) => EffectStart::Before(result),
-            None => EffectStart::Now(EffectNumber {
+            Some(result) => EffectStart::Replay(result),
+            None => EffectStart::Execute(EffectNumber {
                 journal: None,
                 tape: self.tape.start_operation(kind, &what),
             }),

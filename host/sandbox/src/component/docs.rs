@@ -303,7 +303,7 @@ mod tests {
         let forecast = docs.get(Some("a:b/weather@1.0.0"), "forecast").unwrap();
         assert_eq!(forecast.text.as_deref(), Some("Foretells the weather."));
         assert_eq!(forecast.parts["/ask/place"], "Where.");
-        assert_eq!(forecast.parts["/ask"], "What is asked.");
+        assert_eq!(forecast.parts["/ask"], "The question.");
         assert_eq!(
             docs.get(None, "hello").unwrap().text.as_deref(),
             Some("Says hello.")

@@ -10,17 +10,17 @@ use crate::cache::StoredRefusal;
 use crate::run::sandbox::Sandbox;
 
 impl Sandbox {
-    /// Returns why the component with this digest could not be loaded under these conditions and
-    /// with these programs and settings, if the compile cache has that. `conditions` is everything
-    /// else that decides it. Blocks for a fraction of a millisecond.
+    /// Returns the stored reason why the component with this digest could not be loaded, if the
+    /// compile cache has one for the current programs and settings. `conditions` describes
+    /// everything else that the reason depends on. Blocks for a fraction of a millisecond.
     pub fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
         self.cache()?
             .find_refusal(digest, &self.full_conditions(conditions)?)
     }
 
-    /// Stores why the component with this digest cannot be loaded under these conditions in the
-    /// compile cache, until it is compiled successfully. Blocks for milliseconds; errors are
-    /// logged.
+    /// Stores in the compile cache why the component with this digest cannot be loaded under these
+    /// conditions. The entry stays until the component is compiled successfully. Blocks for
+    /// milliseconds; errors are logged.
     pub fn store_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
         if let (Some(cache), Some(conditions)) = (self.cache(), self.full_conditions(conditions)) {
             cache.insert_refusal(digest, &conditions, refusal);

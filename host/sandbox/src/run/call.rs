@@ -50,8 +50,8 @@ pub struct FinishedCall<T> {
     pub usage: CallUsage,
     /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
     pub entered: Option<Instant>,
-    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own
-    /// CPU time.
+    /// Time in which it waited or did not have a processor. The rest of [`CallUsage::wall`] is its
+    /// own CPU time.
     pub waited: Duration,
     /// True if the guest itself waited for an external event, such as a response.
     pub idled: bool,
@@ -64,24 +64,24 @@ pub struct FinishedCall<T> {
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
     /// The first denial that the guest received, or `None` if no operation was denied.
-    pub hindered: Option<HostDenial>,
+    pub first_denial: Option<HostDenial>,
 }
 
 impl Sandbox {
-    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet
-    /// checked: [`UncheckedReply::check`] may take long.
+    /// Sends a request to a plugin, and returns its reply. The reply is not checked yet:
+    /// [`UncheckedReply::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call
     /// and frees its store.
     pub async fn call(
         &self,
         prepared: &PreparedComponent,
-        entry: CallContext<'_>,
-        asked: PluginRequest<'_>,
+        context: CallContext<'_>,
+        request: PluginRequest<'_>,
     ) -> FinishedCall<UncheckedReply> {
-        let deadline = entry.deadline.into();
-        let timeout = entry.environment.limits.timeout;
-        let opening = self.open_resources(prepared, &entry, asked);
+        let deadline = context.deadline.into();
+        let timeout = context.environment.limits.timeout;
+        let opening = self.open_resources(prepared, &context, request);
         let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let opened = timeout_at(deadline, opening).await.unwrap_or_else(late);
         let OpenedResources {
@@ -93,8 +93,8 @@ impl Sandbox {
             Ok(opened) => opened,
             Err(error) => return FinishedCall::without_guest(Err(error)),
         };
-        let finished = match self.enter(prepared, &entry, descriptors, resources) {
-            Ok(entered) => entered.run(prepared, &entry, asked).await,
+        let finished = match self.enter(prepared, &context, descriptors, resources) {
+            Ok(entered) => entered.run(prepared, &context, request).await,
             Err(error) => FinishedCall::without_guest(Err(error)),
         };
         if let Some(scratch) = scratch {
@@ -154,19 +154,19 @@ impl Sandbox {
         })
     }
 
-    /// Creates the store of one call. No other function creates stores. A guest with `stdin`
-    /// returns its result on standard output.
+    /// Creates the store of one call. No other function creates stores. If `given.stdin` is set,
+    /// the guest returns its result on standard output.
     pub(crate) fn enter<'a>(
         &self,
         prepared: &PreparedComponent,
         entry: &CallContext<'a>,
         files: CallDescriptors,
-        given: CallResources,
+        resources: CallResources,
     ) -> Result<EnteredStore<'a>, CallError> {
         let limits = &entry.environment.limits;
         let meter = CpuMeter::default();
         let fuel = limits.fuel;
-        let state = StoreState::new(entry, given, files, meter.clone());
+        let state = StoreState::new(entry, resources, files, meter.clone());
         let stacks = prepared
             .extra_stacks()
             .saturating_mul(engine::stack_size(self.inner.engines.stack()));
@@ -299,7 +299,7 @@ impl EnteredStore<'_> {
             stdout,
             stderr,
             log_dropped: state.imports.log_dropped(),
-            hindered: self.first_denial(),
+            first_denial: self.first_denial(),
         }
     }
 
@@ -345,7 +345,7 @@ impl<T> FinishedCall<T> {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         } = self;
         FinishedCall {
             result: result.and_then(next),
@@ -356,7 +356,7 @@ impl<T> FinishedCall<T> {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         }
     }
 
@@ -371,7 +371,7 @@ impl<T> FinishedCall<T> {
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,
-            hindered: None,
+            first_denial: None,
         }
     }
 }
@@ -394,7 +394,7 @@ async fn until_deadline<T>(
     timeout_at(deadline, in_time).await
 }
 
-/// Converts the error that suspends a call to the questions of the guest.
+/// Converts the error that suspends a call into a reply with the guest's questions.
 fn suspension_to_reply(
     answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
 ) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {

@@ -78,8 +78,8 @@ impl Sandbox {
         Ok(assemble(prepared, notes, None))
     }
 
-    /// Opens and links compiled code on a thread that may block: both steps take time in proportion
-    /// to the size of the component.
+    /// Opens and links compiled code on a blocking thread: both steps take time in proportion to
+    /// the size of the component.
     async fn open_on_blocking_thread(
         &self,
         tasked: Option<u32>,
@@ -108,7 +108,7 @@ impl Sandbox {
         match tokio::task::spawn_blocking(work).await {
             Ok(prepared) => prepared,
             Err(error) => Err(PrepareError::Transient(format!(
-                "compiling it failed: {error}"
+                "opening its compiled code failed: {error}"
             ))),
         }
     }
@@ -123,15 +123,18 @@ fn assemble(
         docs,
         remarks,
         about,
-        speaks,
-        tasked,
+        speaks: speaks_mcp,
+        tasked: async_instances,
     } = notes;
     CompiledFile {
         prepared,
         docs,
         remarks,
         about,
-        speaks,
-        scratch: UncachedCode { code, tasked },
+        speaks: speaks_mcp,
+        scratch: UncachedCode {
+            code,
+            tasked: async_instances,
+        },
     }
 }

@@ -33,8 +33,8 @@ const MAX_PAGES: usize = 64;
 
 impl Sandbox {
     /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`.
-    /// Waits while many others are asked. What it said becomes definitions elsewhere:
-    /// [`CompiledFile::description`] may take long.
+    /// Waits while too many other plugins are being described. The result is raw:
+    /// [`CompiledFile::description`], which may take long, converts it into definitions.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
     pub async fn describe(
@@ -65,7 +65,7 @@ impl Sandbox {
             sandbox: self,
             prepared,
             entry: &entry,
-            wire,
+            transport: wire,
         };
         match prepared.wire() {
             Some(wire @ ServerTransport::Http(pre)) => {
@@ -97,13 +97,13 @@ impl Sandbox {
     }
 }
 
-/// Determines whether a component is an MCP server, and the items that it offers. Each request uses
-/// a separate instance, and all of them together share the time limit of one call.
+/// Determines whether a component is an MCP server, and lists the items that it offers. Each
+/// request uses a separate instance, and all of them together share the time limit of one call.
 struct ServerProbe<'a> {
     sandbox: &'a Sandbox,
     prepared: &'a PreparedComponent,
     entry: &'a CallContext<'a>,
-    wire: ServerTransport<'a>,
+    transport: ServerTransport<'a>,
 }
 
 impl ServerProbe<'_> {
@@ -111,12 +111,12 @@ impl ServerProbe<'_> {
     async fn probe_handler(self, interface: &str) -> FinishedCall<RawDescription> {
         let mut tried = Vec::new();
         for path in PROBED_PATHS {
-            let manner = |revision: &str| GuestServerProtocol {
+            let endpoint_for = |revision: &str| GuestServerProtocol {
                 path: Some(path.to_owned()),
                 ..endpoint(revision)
             };
-            let stateless = manner(STATELESS);
-            let sessions = manner(NEWEST_WITH_SESSIONS);
+            let stateless = endpoint_for(STATELESS);
+            let sessions = endpoint_for(NEWEST_WITH_SESSIONS);
             for (manner, ask) in [
                 (stateless, GuestMethod::Discover),
                 (sessions, GuestMethod::Initialize),
@@ -177,11 +177,11 @@ impl ServerProbe<'_> {
     async fn identify(
         &self,
         manner: GuestServerProtocol,
-        ask: &GuestMethod<'_>,
-        talk: Option<StdioConversation>,
+        method: &GuestMethod<'_>,
+        conversation: Option<StdioConversation>,
     ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
-        let finished = self.send_request(&manner, ask, talk).await;
-        let said = match finished.result {
+        let finished = self.send_request(&manner, method, conversation).await;
+        let reply = match finished.result {
             // A later attempt can succeed, for example on a busy machine.
             Err(
                 CallError::Limit {
@@ -196,9 +196,9 @@ impl ServerProbe<'_> {
             Err(error) => return Err(ProbeRefusal::Other(error.to_string().replace('\n', "; "))),
             Ok(said) => said,
         };
-        let understood = match &said {
+        let understood = match &reply {
             RequestReply::Outcome(RequestOutcome::Result(result))
-                if matches!(ask, GuestMethod::Discover) =>
+                if matches!(method, GuestMethod::Discover) =>
             {
                 lists::parse_discover_result(result)
             }
@@ -206,7 +206,7 @@ impl ServerProbe<'_> {
                 lists::parse_initialize_result(result)
             }
             RequestReply::NotMcp(404 | 405, _) => {
-                return Err(ProbeRefusal::Absent(mcp_server::describe_response(&said)));
+                return Err(ProbeRefusal::Absent(mcp_server::describe_response(&reply)));
             }
             said => Err(mcp_server::describe_response(said)),
         };
@@ -241,8 +241,8 @@ impl ServerProbe<'_> {
                     let why = format!("{} has more than {MAX_PAGES} pages", list.method());
                     return FinishedCall::without_guest(Err(CallError::Failed(why)));
                 }
-                let talk =
-                    matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
+                let talk = matches!(self.transport, ServerTransport::Stdio(_))
+                    .then(StdioConversation::default);
                 let finished = self
                     .send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk)
                     .await;
@@ -297,8 +297,13 @@ impl ServerProbe<'_> {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = QuestionAnswers::default();
-                let call =
-                    mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
+                let call = mcp_server::send_request(
+                    self.transport,
+                    &mut entered.store,
+                    manner,
+                    ask,
+                    &answers,
+                );
                 let call = drive_cooperatively(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)

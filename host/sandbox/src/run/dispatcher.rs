@@ -7,12 +7,12 @@
 //! is known to take longer ([`move_to_guest_runtime`]). A guest can thus delay the protocol by one
 //! time slice and one host call, and only until its plugin is known to be slow.
 //!
-//! For a lone call that does not start here, there is another way to save a hop. When a future is
-//! spawned from outside the runtime, the Tokio worker that picks it up wakes a second worker. That
-//! one finds no work and becomes the worker that waits for I/O. Whatever the call waits for later
-//! then wakes the second worker. Therefore a lone call arrives as I/O does, through a pipe: the
-//! worker that waits for I/O runs the call, no other worker is woken, and the same worker waits for
-//! the responses to its requests.
+//! For a lone call that does not start on the receiving thread, there is another way to save a hop.
+//! When a future is spawned from outside the runtime, the Tokio worker that picks it up wakes a
+//! second worker. That one finds no work and becomes the worker that waits for I/O. Whatever the
+//! call waits for later then wakes the second worker. Therefore a lone call arrives as I/O does,
+//! through a pipe: the worker that waits for I/O runs the call, no other worker is woken, and the
+//! same worker waits for the responses to its requests.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
@@ -70,27 +70,27 @@ struct DispatchQueue {
 impl CallDispatcher {
     /// Starts the task that reads the pipe. It ends with the runtime.
     pub(crate) fn start(runtime: &Handle) -> io::Result<Self> {
-        let (rung, bell) = io::pipe()?;
+        let (pipe_reader, pipe_writer) = io::pipe()?;
         let _context = runtime.enter();
-        let mut rung = Receiver::from_owned_fd(OwnedFd::from(rung))?;
-        let door = Arc::new(DispatchQueue {
+        let mut rung = Receiver::from_owned_fd(OwnedFd::from(pipe_reader))?;
+        let queue = Arc::new(DispatchQueue {
             active_calls: AtomicUsize::new(0),
             waiting: Mutex::default(),
-            wake_pipe: bell,
+            wake_pipe: pipe_writer,
         });
-        let attended = Arc::clone(&door);
+        let task_queue = Arc::clone(&queue);
         runtime.spawn(async move {
             // The buffer is larger than any read, so a short read tells Tokio that the pipe is
             // empty.
             while let Ok(1..) = rung.read(&mut [0; 8]).await {
-                if let Some(work) = attended.take() {
+                if let Some(work) = task_queue.take() {
                     tokio::spawn(work);
                 }
             }
         });
         Ok(Self {
             runtime: runtime.clone(),
-            queue: door,
+            queue,
             last_park_count: AtomicU64::new(0),
         })
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_beside_another_does_not_wait_for_the_attendant() {
+    fn a_call_beside_another_does_not_wait_for_the_pipe_task() {
         let (_runtime, entrance) = runtime();
         let started = mpsc::channel();
         let (release, held) = mpsc::channel::<()>();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_is_no_longer_inside_even_after_a_panic() {
+    fn a_call_that_ended_is_no_longer_counted_even_after_a_panic() {
         let (_runtime, entrance) = runtime();
         let (sender, receiver) = mpsc::channel();
         entrance.dispatch(
@@ -283,7 +283,7 @@ mod tests {
 
     /// Runs `work` on a single-threaded runtime, such as that of the protocol, that has just been
     /// idle.
-    fn waited<T>(work: impl Future<Output = T>) -> T {
+    fn after_idle<T>(work: impl Future<Output = T>) -> T {
         let protocol = Builder::new_current_thread().enable_all().build().unwrap();
         protocol.block_on(async {
             let metrics = Handle::current().metrics();
@@ -302,7 +302,7 @@ mod tests {
         let (_runtime, entrance) = runtime();
         let (sender, receiver) = mpsc::channel();
         let here = std::thread::current().id();
-        waited(async {
+        after_idle(async {
             let first = sender.clone();
             entrance.dispatch(
                 Box::pin(async move { first.send(std::thread::current().id()).unwrap() }),
@@ -323,7 +323,7 @@ mod tests {
         let (_runtime, entrance) = runtime();
         let (sender, receiver) = mpsc::channel();
         let here = std::thread::current().id();
-        waited(async {
+        after_idle(async {
             let call = async move {
                 let begun = std::thread::current().id();
                 move_to_guest_runtime().await;
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_call_that_panics_at_once_ends_alone() {
         let (_runtime, entrance) = runtime();
-        waited(async {
+        after_idle(async {
             entrance.dispatch(Box::pin(async { panic!("as a call must not") }), || false);
         });
         assert!(!IS_FIRST_POLL.get());

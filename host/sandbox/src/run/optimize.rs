@@ -276,7 +276,7 @@ fn open_handles_message(held: usize) -> String {
         format!("{held} handles")
     };
     format!(
-        "its initialization keeps {handles} of the host, which no other instance has: close files and streams, and write \
+        "its initialization leaves {handles} of the host open, which a new instance would not have: close files and streams, and write \
          nothing to standard output or standard error before a tool is called"
     )
 }

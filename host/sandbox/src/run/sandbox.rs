@@ -98,7 +98,7 @@ pub(super) struct SandboxState {
     /// The compile cache, or the reason why it is off.
     pub(super) cache: Result<Arc<CompileCache>, String>,
     /// The programs and settings that decide which components are refused; `None` if they are not
-    /// known, and refusals are not stored.
+    /// known, in which case refusals are not stored.
     pub(super) refusal_basis: Option<String>,
     pub(super) compilations: CompilationCounts,
     pub(super) dispatcher: CallDispatcher,
@@ -143,7 +143,7 @@ impl Sandbox {
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
         let runtime = start_guest_runtime().context("failed to start the guests' runtime")?;
-        let entrance = CallDispatcher::start(runtime.handle())
+        let dispatcher = CallDispatcher::start(runtime.handle())
             .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
         let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
@@ -172,7 +172,7 @@ impl Sandbox {
             state,
             connector: OnceLock::new(),
             lookups: Arc::new(LookupLimiter::new(Arc::new(SystemResolver))),
-            dispatcher: entrance,
+            dispatcher,
             runtime: Some(runtime),
         };
         Ok(Self {
@@ -188,7 +188,7 @@ impl Sandbox {
             notes:
                 cache::ComponentNotes {
                     facts,
-                    room,
+                    room: pool_fingerprint,
                     description,
                     about,
                     tasked,
@@ -202,10 +202,10 @@ impl Sandbox {
         let unopened = UnopenedCode {
             digest,
             code,
-            manner: description.manner.clone(),
+            mcp_endpoint: description.manner.clone(),
             tasked,
         };
-        let code = if room == engines.pool_fingerprint() {
+        let code = if pool_fingerprint == engines.pool_fingerprint() {
             CachedCode::Unopened(unopened)
         } else {
             // The entry was stored with a different pool size.
@@ -251,7 +251,7 @@ impl Sandbox {
 
     /// Opens and links stored code; returns `None` if it must be recompiled.
     fn open_stored_code(&self, stored: &UnopenedCode) -> Option<PreparedComponent> {
-        self.open_and_link(&stored.code, stored.tasked, stored.manner.clone())
+        self.open_and_link(&stored.code, stored.tasked, stored.mcp_endpoint.clone())
     }
 
     fn open_and_link(
@@ -302,7 +302,7 @@ impl Sandbox {
                 Some(prepared) => OpenedCode::Open(Box::new(prepared)),
                 None => OpenedCode::Lost(LostCode {
                     digest: unopened.digest,
-                    manner: unopened.manner,
+                    manner: unopened.mcp_endpoint,
                     known: known.map(Box::new),
                 }),
             }
@@ -338,8 +338,8 @@ impl Sandbox {
             .map_err(|error| format!("storing its code failed: {error}"))
     }
 
-    /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for
-    /// milliseconds; errors are logged.
+    /// Adds the compiled code of `prepared` to the compile cache. Blocks for milliseconds; errors
+    /// are logged.
     pub fn add_to_cache(
         &self,
         digest: Digest,
@@ -396,20 +396,20 @@ impl Sandbox {
     }
 
     /// Moves the current call to the guests' runtime, before a step that may take long. Until then,
-    /// a call that was [admitted](Sandbox::dispatch) may run on the thread that received it and
+    /// a call that was [dispatched](Sandbox::dispatch) may run on the thread that received it and
     /// block it.
     pub async fn move_to_guest_runtime(&self) {
         dispatcher::move_to_guest_runtime().await;
     }
 
-    /// Returns how much of the pools is in use; 0 if no guest is alive.
+    /// Returns the number of pool entries in use; 0 if no guest is alive.
     pub fn pool_usage(&self) -> u64 {
         self.inner.engines.pool_usage()
     }
 
-    /// Calls that can be entered at once: as many as [`SandboxSettings::max_calls`], or fewer where
-    /// the machine has too little address space or the process may have too few descriptors.
-    /// Without a pool, nothing here bounds them.
+    /// Returns the number of calls that can be entered at once: as many as
+    /// [`SandboxSettings::max_calls`], or fewer where the machine has too little address space or
+    /// the process may have too few descriptors. Without a pool, nothing here bounds them.
     pub fn max_calls(&self) -> usize {
         self.inner.max_calls
     }
@@ -444,9 +444,9 @@ fn start_guest_runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Returns the programs and settings that decide which components are refused. A program is not
-/// only known by its version, because it may be a build of changed sources. Returns `None` if a
-/// program cannot be found.
+/// Returns the programs and settings that decide which components are refused. A program is
+/// identified by its size and modification time too, because two builds can have the same version.
+/// Returns `None` if a program cannot be found.
 fn refusal_basis(
     compiler: Option<&Path>,
     limits: &CompileLimits,

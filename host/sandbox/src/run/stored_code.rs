@@ -34,7 +34,7 @@ pub struct UnopenedCode {
     pub(crate) digest: Digest,
     pub(crate) code: StoredCode,
     /// The MCP endpoint of a component that is an MCP server.
-    pub(crate) manner: Option<GuestServerProtocol>,
+    pub(crate) mcp_endpoint: Option<GuestServerProtocol>,
     /// The number of nested instances with functions, if the component has async functions.
     pub(crate) tasked: Option<u32>,
 }

@@ -195,7 +195,7 @@ impl StoreState {
 
     /// Reserves the memory of a request in flight, if any request can be sent.
     pub(crate) fn reserve_for_request(&self) -> Result<Option<ByteReservation>, BudgetExceeded> {
-        if !self.outgoing_http.is_open() {
+        if !self.outgoing_http.allows_requests() {
             return Ok(None);
         }
         self.memory_budget.reserve(EXCHANGE_MEMORY_BYTES).map(Some)

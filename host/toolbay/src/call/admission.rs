@@ -12,8 +12,8 @@ use toolbay_model::{
     CallRejection, CallerIdentity, CapacityLimit, RateLimit, RejectionReason, TargetKind,
 };
 
-use crate::call::caller_state::CallerRecord;
-use crate::call::client_permits::ClientPermits;
+use crate::call::caller_state::CallerState;
+use crate::call::client_permits::ClientAdmission;
 use crate::call::plugin_activity::PluginActivity;
 use crate::config::ServerConfig;
 use crate::limits::breaker::BreakerRules;
@@ -79,8 +79,8 @@ impl CallAdmission {
     }
 
     /// Creates the admission state of a new client. `name` is the caller's name.
-    pub(crate) fn new_client(&self, name: &str) -> ClientPermits {
-        ClientPermits {
+    pub(crate) fn new_client(&self, name: &str) -> ClientAdmission {
+        ClientAdmission {
             name: name.to_owned(),
             is_embedder: false,
             identity: CallerIdentity::from_name(name),
@@ -94,21 +94,21 @@ impl CallAdmission {
             ),
             party: self.permits.new_party(self.calls_per_caller),
             // Suspended calls still count.
-            places: Arc::new(Semaphore::new(
-                self.max_unanswered_calls().saturating_add(self.queue),
+            queue_permits: Arc::new(Semaphore::new(
+                self.max_active_calls().saturating_add(self.queue),
             )),
         }
     }
 
     /// Returns the maximum number of calls of one client that run or are suspended.
-    fn max_unanswered_calls(&self) -> usize {
+    fn max_active_calls(&self) -> usize {
         self.calls_per_caller
             .saturating_add(self.permits.max_suspended_calls()) as usize
     }
 
     /// Creates the admission state of the program that embeds the server.
-    pub(crate) fn new_embedder(&self, name: &str) -> ClientPermits {
-        ClientPermits {
+    pub(crate) fn new_embedder(&self, name: &str) -> ClientAdmission {
+        ClientAdmission {
             is_embedder: true,
             ..self.new_client(name)
         }
@@ -122,14 +122,14 @@ impl CallAdmission {
     /// The client exceeded its rate limit, or its queue is full.
     pub(crate) fn enter_queue(
         &self,
-        client: &ClientPermits,
+        client: &ClientAdmission,
     ) -> Result<OwnedSemaphorePermit, CallRejection> {
-        let wanted = self.client_rate.load().as_deref().copied();
-        if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
+        let configured = self.client_rate.load().as_deref().copied();
+        if client.rate.load().as_ref().map(|rate| rate.limit()) != configured {
             // The configuration changed after this client's first call.
             client
                 .rate
-                .store(wanted.and_then(RateCounter::new).map(Arc::new));
+                .store(configured.and_then(RateCounter::new).map(Arc::new));
         }
         if let Some(rate) = &*client.rate.load() {
             let rejected = |retry_after| CallRejection {
@@ -138,10 +138,12 @@ impl CallAdmission {
             };
             rate.take().map_err(rejected)?;
         }
-        Arc::clone(&client.places).try_acquire_owned().map_err(|_| {
-            self.permits
-                .busy_rejection(CapacityLimit::Queue, self.queue)
-        })
+        Arc::clone(&client.queue_permits)
+            .try_acquire_owned()
+            .map_err(|_| {
+                self.permits
+                    .busy_rejection(CapacityLimit::Queue, self.queue)
+            })
     }
 
     /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to
@@ -153,9 +155,9 @@ impl CallAdmission {
     /// permit was released within `server.queue_timeout`.
     pub(crate) async fn acquire(
         &self,
-        client: &ClientPermits,
+        client: &ClientAdmission,
         activity: &PluginActivity,
-        record: &CallerRecord,
+        record: &CallerState,
         (kind, name): (TargetKind, &str),
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
@@ -181,7 +183,7 @@ impl CallAdmission {
             };
             rates.take(name).map_err(rejected)?;
         }
-        let called = Some((&activity.places, target_party(kind, name)));
+        let called = Some((&activity.permits, target_party(kind, name)));
         self.permits
             .acquire(self.permits.route(&client.party, called), memory)
             .await
@@ -194,7 +196,7 @@ impl CallAdmission {
     /// No permit was released within `server.queue_timeout`.
     pub(crate) async fn acquire_for_host(
         &self,
-        client: &ClientPermits,
+        client: &ClientAdmission,
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
         self.permits
@@ -205,7 +207,7 @@ impl CallAdmission {
     /// Records whether a call crashed. Logs a warning if that disables the plugin for its caller.
     pub(crate) fn record_crash(
         &self,
-        record: &CallerRecord,
+        record: &CallerState,
         activity: &PluginActivity,
         crashed: bool,
         plugin: &str,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolbay_model::CallFailure;
 
 use crate::call::admission::CallAdmission;
-use crate::call::caller_state::CallerRecord;
+use crate::call::caller_state::CallerState;
 use crate::call::host_work::{CallClient, HostWork};
 use crate::call::resolve::ResolvedCall;
 use crate::call::stored_results::{ResultCapacity, StoredResults};
@@ -17,7 +17,7 @@ use crate::observe::call_report::CallReport;
 pub(crate) struct AdmittedCall<'a> {
     pub(crate) client: CallClient<'a>,
     /// The state of the client for the plugin.
-    pub(crate) record: Arc<CallerRecord>,
+    pub(crate) record: Arc<CallerState>,
     pub(crate) work: HostWork<'a>,
     /// Sizes that the call's result may have.
     pub(crate) capacity: ResultCapacity,
@@ -41,12 +41,12 @@ pub(crate) async fn admit<'a>(
     let plugin = target.plugin();
     let limits = &target.environment().limits;
     let record = client
-        .permits
+        .admission
         .records
-        .get_or_insert_with(plugin, || CallerRecord::new(plugin));
+        .get_or_insert_with(plugin, || CallerState::new(plugin));
     let permit = admission
         .acquire(
-            client.permits,
+            client.admission,
             &resolved.activity,
             &record,
             (target.kind(), target.name()),
@@ -55,7 +55,7 @@ pub(crate) async fn admit<'a>(
         .await
         .map_err(CallFailure::Rejected)?;
     let permit = Arc::clone(held.insert(Arc::new(permit)));
-    let capacity = results.capacity(client.permits, limits);
+    let capacity = results.capacity(client.admission, limits);
     let work = HostWork::start(client, permit, limits.timeout);
     report.record_admission(work.admitted);
     Ok(AdmittedCall {

@@ -1,4 +1,4 @@
-//! Calls that wait for a person's approval and have no run of their own meanwhile.
+//! Calls that are suspended until a person approves them.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -51,8 +51,8 @@ pub(crate) fn record_withdrawn(
     });
 }
 
-/// Returns the state of a call whose approval was just given. By now, the plugin or its grant can
-/// have changed, or the plugin can be suspended.
+/// Returns whether a call that was just approved can still run. Since the question, the plugin or
+/// its grant may have changed, or the plugin may have been suspended.
 pub(crate) fn check_allowed(
     catalog: &Catalog,
     admission: &CallAdmission,

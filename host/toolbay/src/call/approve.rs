@@ -31,8 +31,8 @@ pub(crate) struct ApprovedCall<'a> {
     pub(crate) journal: Arc<CallJournal>,
 }
 
-/// The outcome of the approval of a call that is not refused.
-pub(crate) enum ApprovalOutcome<T> {
+/// How a call continues after the approval stage, if it is not refused.
+pub(crate) enum EntryDecision<T> {
     /// The guest may be entered.
     Enter(T),
     /// The call ends with a question to the user. It runs again with the answer.
@@ -49,7 +49,7 @@ pub(crate) async fn approve<'a>(
     admitted: &AdmittedCall<'_>,
     validated: ValidatedCall,
     report: &mut CallReport<'_>,
-) -> Result<ApprovalOutcome<ApprovedCall<'a>>, CallFailure> {
+) -> Result<EntryDecision<ApprovedCall<'a>>, CallFailure> {
     let target = &resolved.target;
     let Some(code) = &target.plugin().component.code else {
         return Err(CallFailure::Call(CallError::Internal(
@@ -66,7 +66,7 @@ pub(crate) async fn approve<'a>(
     let case = ApprovalCase::for_target(
         target,
         &admitted.record.approvals,
-        ApprovalScope::for_request(session, admitted.client.permits.identity.as_ref()),
+        ApprovalScope::for_request(session, admitted.client.admission.identity.as_ref()),
         input.answerable,
     );
     let outcome = match case {
@@ -79,17 +79,17 @@ pub(crate) async fn approve<'a>(
                     failure => failure,
                 })?
         }
-        None => ApprovalOutcome::Enter(journal),
+        None => EntryDecision::Enter(journal),
     };
     Ok(match outcome {
-        ApprovalOutcome::Enter(journal) => ApprovalOutcome::Enter(ApprovedCall {
+        EntryDecision::Enter(journal) => EntryDecision::Enter(ApprovedCall {
             code,
             input,
             journal,
         }),
-        ApprovalOutcome::Ask(mut round) => {
+        EntryDecision::Ask(mut round) => {
             round.journal.edition = Some(resolved.edition);
-            ApprovalOutcome::Ask(round)
+            EntryDecision::Ask(round)
         }
     })
 }
@@ -102,7 +102,7 @@ async fn decide(
     journal: Arc<CallJournal>,
     arguments: (&str, Option<Digest>),
     report: &mut CallReport<'_>,
-) -> Result<ApprovalOutcome<Arc<CallJournal>>, CallFailure> {
+) -> Result<EntryDecision<Arc<CallJournal>>, CallFailure> {
     let ApprovalRuling { step, decision } = case.decide(Arc::unwrap_or_clone(journal));
     let is_shown = report.sinks().server().console().is_some()
         && decision
@@ -114,9 +114,9 @@ async fn decide(
         None
     };
     let outcome = match step {
-        ApprovalStep::Enter(journal) => Ok(ApprovalOutcome::Enter(Arc::new(journal))),
+        ApprovalStep::Enter(journal) => Ok(EntryDecision::Enter(Arc::new(journal))),
         ApprovalStep::End(failure) => Err(failure),
-        ApprovalStep::Ask(mut journal, asks) => {
+        ApprovalStep::Ask(mut journal, policy) => {
             journal.subject = digest.map(|arguments| {
                 Box::new(QuestionSubject {
                     plugin: case.offer.plugin.id.clone(),
@@ -125,8 +125,8 @@ async fn decide(
                 })
             });
             // If this fails, the user is not asked, and no decision is recorded.
-            let question = approval_question(case, admitted, arguments.0, asks).await?;
-            Ok(ApprovalOutcome::Ask(QuestionRound {
+            let question = approval_question(case, admitted, arguments.0, policy).await?;
+            Ok(EntryDecision::Ask(QuestionRound {
                 questions: vec![question],
                 journal,
             }))
@@ -135,7 +135,7 @@ async fn decide(
     if let Some(decision) = &decision {
         let decided = CallEvent::ApprovalDecided {
             offer: case.offer,
-            caller: &admitted.client.permits.name,
+            caller: &admitted.client.admission.name,
             decision,
             arguments: digest.filter(|_| is_shown),
         };
@@ -177,7 +177,7 @@ async fn approval_question(
     asks: ApprovalPolicy,
 ) -> Result<Question, CallFailure> {
     let offer: &Arc<ToolOffer> = case.offer;
-    let counts = ApprovalValidity::from_policy(asks, case.scope);
+    let validity = ApprovalValidity::from_policy(asks, case.scope);
     let work = &admitted.work;
     let vault = &offer
         .plugin
@@ -186,7 +186,7 @@ async fn approval_question(
     // A secret can be in a file, and a file system can hang.
     let opened = timeout_at(
         work.deadline.into(),
-        vault.open(admitted.client.permits.identity.as_ref()),
+        vault.open(admitted.client.admission.identity.as_ref()),
     )
     .await
     .map_err(|_| CallFailure::Call(work.deadline_error()))?;
@@ -196,13 +196,14 @@ async fn approval_question(
             offer,
             arguments,
             &opened.filter,
-            counts,
+            validity,
         ));
     }
     let offer = Arc::clone(offer);
     let arguments = arguments.to_owned();
-    let ask =
-        move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.filter, counts);
+    let ask = move |_: &Interrupt| {
+        ruling::approval_question(&offer, &arguments, &opened.filter, validity)
+    };
     work.run(ask)
         .await
         .map_err(|TooLate| CallFailure::Call(work.deadline_error()))

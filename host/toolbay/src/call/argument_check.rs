@@ -162,12 +162,12 @@ fn check_quickly(
 ) -> Option<CheckedArguments> {
     let violations = input.quick_violations(arguments)?;
     // Arguments that match are never changed.
-    let meant = if lenient && !violations.is_empty() {
+    let conversion = if lenient && !violations.is_empty() {
         ConvertedArguments::convert(input, arguments)
     } else {
         None
     };
-    let (violations, converted) = match meant {
+    let (violations, converted) = match conversion {
         Some(ConvertedArguments { value, converted })
             if input.quick_violations(&value)?.is_empty() =>
         {

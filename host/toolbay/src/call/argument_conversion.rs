@@ -1,5 +1,5 @@
-//! Conversion of arguments whose values match the input schema except for their form, and the
-//! report of what was converted.
+//! Conversion of arguments that violate the input schema only in their form, such as a number sent
+//! as a string, and the report of what was converted.
 
 use serde_json::{Map, Value, json};
 use toolbay_model::SchemaViolation;
@@ -26,12 +26,12 @@ impl ConvertedArguments {
     }
 }
 
-/// Returns the conversions that were made when the request was read, followed by the others.
+/// Returns `converted`, preceded by the corrections that were made when the request was parsed.
 pub(crate) fn with_corrections(
     corrected: &[SchemaViolation],
     converted: Vec<ValueConversion>,
 ) -> Vec<ValueConversion> {
-    let of = |violation: &SchemaViolation| {
+    let to_conversion = |violation: &SchemaViolation| {
         // The arguments as a whole were a string, and the arguments of a prompt become strings.
         let kind = if violation.pointer.is_empty() {
             ConversionKind::Json
@@ -43,16 +43,21 @@ pub(crate) fn with_corrections(
             kind,
         }
     };
-    corrected.iter().map(of).chain(converted).collect()
+    corrected
+        .iter()
+        .map(to_conversion)
+        .chain(converted)
+        .collect()
 }
 
 /// Adds the conversions to the `_meta` of a result.
 pub(crate) fn add_to_meta(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
     if !converted.is_empty() {
-        let of = |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
+        let to_json =
+            |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
         meta.insert(
             CONVERTED_META_KEY.to_owned(),
-            converted.iter().map(of).collect(),
+            converted.iter().map(to_json).collect(),
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::limits::rate_counter::ToolRates;
 
 /// State of one caller of one loaded version of a plugin.
 #[derive(Debug)]
-pub(crate) struct CallerRecord {
+pub(crate) struct CallerState {
     /// The caller's rates of the plugin's tools; `None` if all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// Circuit breaker that disables the plugin for the caller.
@@ -18,7 +18,7 @@ pub(crate) struct CallerRecord {
     pub(crate) approvals: RememberedApprovals,
 }
 
-impl CallerRecord {
+impl CallerState {
     /// Creates the record of a caller that has not called the plugin.
     pub(crate) fn new(plugin: &Plugin) -> Self {
         let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);

@@ -1,4 +1,5 @@
-//! Sixth stage of a call: checks the guest's result, and records what the call says about its plugin.
+//! Sixth stage of a call: checks the guest's result, and updates the usage and the circuit breaker
+//! of its plugin.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub(crate) async fn check(
         activity,
         is_crash,
         &target.plugin().id,
-        &admitted.client.permits.name,
+        &admitted.client.admission.name,
     );
     let result = result.map_err(|error| target.with_tool_of_limit(error));
     span.in_scope(|| report.record_outcome(target, &result, &run));

@@ -10,7 +10,7 @@ use toolbay_model::{CallObserver, CallRejection, CallResult};
 use tracing::Instrument as _;
 
 use crate::approval::call_target::TOO_EXPENSIVE_MESSAGE;
-use crate::call::client_permits::ClientPermits;
+use crate::call::client_permits::ClientAdmission;
 use crate::call::host_work::CallClient;
 use crate::call::offload::OffloadShare;
 use crate::call::service::CallService;
@@ -21,18 +21,18 @@ use crate::observe::call_sinks::CallSinks;
 /// One client's share of the server.
 pub(crate) struct ServerShare {
     service: CallService,
-    permits: Arc<ClientPermits>,
+    permits: Arc<ClientAdmission>,
     threads: OffloadShare,
 }
 
 /// A position in a client's queue, and the call made from it.
 struct QueuedCall {
     service: CallService,
-    permits: Arc<ClientPermits>,
+    permits: Arc<ClientAdmission>,
     threads: OffloadShare,
     /// Sinks of the call's events. They record the call, however it ends.
     sinks: CallSinks,
-    /// Set while the host computes something for the call.
+    /// The call's permit, from its admission until its response is encoded.
     permit: Option<Arc<CallPermit>>,
     _place: OwnedSemaphorePermit,
 }
@@ -44,13 +44,13 @@ impl ServerShare {
         Self::from_permits(service, permits)
     }
 
-    /// Creates the share of the program that embeds the server. It receives results whole.
+    /// Creates the share of the program that embeds the server. It always receives whole results.
     pub(crate) fn embedder(service: CallService, name: &str) -> Self {
         let permits = service.admission().new_embedder(name);
         Self::from_permits(service, permits)
     }
 
-    fn from_permits(service: CallService, permits: ClientPermits) -> Self {
+    fn from_permits(service: CallService, permits: ClientAdmission) -> Self {
         let threads = service.offload().share();
         Self {
             service,
@@ -62,7 +62,11 @@ impl ServerShare {
 
 /// Returns the `uris` that have a resource. If the check is not quick, runs it on another thread
 /// within the budget of a request.
-async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
+async fn existing_uris(
+    service: &CallService,
+    threads: &OffloadShare,
+    uris: Vec<String>,
+) -> Vec<String> {
     let snapshot = service.catalog().snapshot();
     let mut steps = MatchBudget::new(MatchBudget::MAX_INLINE);
     let found: Result<Vec<bool>, MatchBudgetExhausted> = uris
@@ -111,7 +115,7 @@ fn existing_uris_blocking(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<Str
 
 impl ClientShare for ServerShare {
     fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
-        Box::pin(existing(&self.service, &self.threads, uris))
+        Box::pin(existing_uris(&self.service, &self.threads, uris))
     }
 
     fn enqueue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
@@ -155,7 +159,7 @@ impl QueuePlace for QueuedCall {
                 ..
             } = self;
             let client = CallClient {
-                permits,
+                admission: permits,
                 offload: service.offload(),
                 threads,
             };

@@ -38,7 +38,7 @@ pub(crate) async fn execute(
         input,
         journal,
     } = approved;
-    // A call with its own span has that in the log from the start.
+    // If the call already has a span, the log has had it from the start.
     let (trace, span) = report.sinks().trace().map_or_else(
         || start_trace(input.trace.as_ref()),
         |own| (Some(own.clone()), tracing::Span::none()),
@@ -53,7 +53,7 @@ pub(crate) async fn execute(
     });
     let context = CallContext {
         environment: target.environment(),
-        caller: admitted.client.permits.identity.as_ref(),
+        caller: admitted.client.admission.identity.as_ref(),
         trace: trace.as_ref(),
         observer: Arc::clone(observer),
         answerable: input.answerable,

@@ -12,8 +12,8 @@ use crate::call::resolve::ResolvedCall;
 use crate::call::stored_results::{FittedOutput, StoredResults, truncate_message, truncate_output};
 use crate::call::view_grant::apply_view_grant;
 
-/// Fits a checked result to its client: restricts what it says about views, truncates it and stores
-/// the whole result if it is too large, and adds what the client must know about the call.
+/// Fits a checked result to its client: restricts what it says about views; if it is too large,
+/// truncates it and stores the whole result; and adds metadata about the call.
 pub(crate) async fn fit(
     results: &StoredResults,
     resolved: &ResolvedCall,
@@ -29,7 +29,7 @@ pub(crate) async fn fit(
     } = checked;
     let target = &resolved.target;
     let input = &approved.input;
-    let shown = admitted.capacity.shown;
+    let shown = admitted.capacity.max_shown;
     let result = match result {
         Ok(Some(reply)) => {
             let reply = apply_view_grant(target, reply, observer);
@@ -58,7 +58,7 @@ pub(crate) async fn fit(
     }
 }
 
-/// Truncates a tool's result to at most `most` bytes, if it is larger, and stores the whole result.
+/// Truncates a tool's result to at most `max_bytes` bytes, if it is larger, and stores the whole result.
 ///
 /// # Errors
 ///
@@ -68,22 +68,22 @@ async fn truncate_reply(
     target: &CallTarget,
     admitted: &AdmittedCall<'_>,
     reply: CallReply,
-    most: Option<usize>,
+    max_bytes: Option<usize>,
 ) -> Result<CallReply, CallFailure> {
-    let (output, most, offer) = match (reply, most, target) {
+    let (output, most, offer) = match (reply, max_bytes, target) {
         (CallReply::Tool(output), Some(most), CallTarget::Tool(offer)) => (output, most, offer),
         (reply, ..) => return Ok(reply),
     };
-    let promised = offer.definition.output.is_some();
+    let has_output_schema = offer.definition.output.is_some();
     let work = &admitted.work;
     let fitted = work
-        .run(move |_| truncate_output(output, most, promised))
+        .run(move |_| truncate_output(output, most, has_output_schema))
         .await;
     match fitted {
         Ok(FittedOutput::Truncated(fitted)) => {
-            let is_broken = promised && fitted.is_unstructured;
+            let is_broken = has_output_schema && fitted.is_unstructured;
             let shown = fitted.into_output(target.public_name(), |whole| {
-                results.store(&admitted.client.permits.name, whole)
+                results.store(&admitted.client.admission.name, whole)
             });
             // A client would not accept such a result as successful.
             if is_broken {
@@ -99,7 +99,7 @@ async fn truncate_reply(
     }
 }
 
-/// Truncates the message of a failure to at most `most` bytes.
+/// Truncates the message of a failure to at most `max_bytes` bytes.
 fn truncate_error(mut error: CallError, most: Option<usize>) -> CallError {
     if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) =
         (&mut error, most)
@@ -112,9 +112,9 @@ fn truncate_error(mut error: CallError, most: Option<usize>) -> CallError {
 /// Returns the reply, with the edition of the plugin that must handle the answers to its questions.
 fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
     match reply {
-        CallReply::Questions(mut interview) => {
-            interview.journal.edition = Some(edition);
-            CallReply::Questions(interview)
+        CallReply::Questions(mut round) => {
+            round.journal.edition = Some(edition);
+            CallReply::Questions(round)
         }
         reply => reply,
     }

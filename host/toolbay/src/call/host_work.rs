@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use toolbay_model::{CallError, Interrupt, Limit};
 
-use crate::call::client_permits::ClientPermits;
+use crate::call::client_permits::ClientAdmission;
 use crate::call::offload::{OffloadPool, OffloadShare, TooLate};
 use crate::limits::call_permit::CallPermit;
 
-/// Maximum size of text that the host checks or hashes on a guests' thread, in bytes. Cleaning and
-/// parsing a result of this size takes about half a millisecond; a guest yields every 2 ms.
+/// Maximum size of text that the host checks or hashes on a thread of the guest runtime, in bytes.
+/// Cleaning and parsing a result of this size takes about half a millisecond; a guest yields every
+/// 2 ms.
 pub(crate) const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// The client of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallClient<'a> {
     /// Its admission state.
-    pub(crate) permits: &'a ClientPermits,
+    pub(crate) admission: &'a ClientAdmission,
     /// The threads for slow computations.
     pub(crate) offload: &'a OffloadPool,
     /// Its share of these threads.
@@ -55,12 +56,11 @@ impl<'a> HostWork<'a> {
         }
     }
 
-    /// Runs slow work on another thread.
+    /// Runs slow work on another thread. `work` must check its interrupt itself.
     ///
     /// # Errors
     ///
-    /// The deadline passed before a thread was free, or the runtime is shutting down. `work` must
-    /// check its interrupt itself.
+    /// The deadline passed before a thread was free, or the runtime is shutting down.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,

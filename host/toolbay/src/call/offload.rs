@@ -21,7 +21,7 @@ pub(crate) struct OffloadPool {
     /// one permanently.
     runtime: Handle,
     threads: Arc<Semaphore>,
-    each: usize,
+    threads_per_client: usize,
 }
 
 /// One client's share of the threads.
@@ -39,14 +39,14 @@ impl OffloadPool {
         Self {
             runtime: Handle::current(),
             threads: Arc::new(Semaphore::new(threads)),
-            each: threads.div_ceil(2),
+            threads_per_client: threads.div_ceil(2),
         }
     }
 
     /// Returns the share of a new client: half of the threads, so that one client's work never
     /// delays all others'.
     pub(crate) fn share(&self) -> OffloadShare {
-        OffloadShare(Arc::new(Semaphore::new(self.each)))
+        OffloadShare(Arc::new(Semaphore::new(self.threads_per_client)))
     }
 
     /// Runs bounded `work` for a request without a permit, as soon as a thread is free. Returns
@@ -94,7 +94,7 @@ impl OffloadPool {
             .flatten()
             .ok_or(TooLate)?;
         let interrupt = Interrupt::with_deadline(deadline);
-        let _raised = RaisedWhenDropped(interrupt.clone());
+        let _raised = RaiseOnDrop(interrupt.clone());
         let held = (threads, Arc::clone(permit));
         let job = self.runtime.spawn_blocking(move || {
             let result = work(&interrupt);
@@ -110,9 +110,9 @@ impl OffloadPool {
     }
 }
 
-struct RaisedWhenDropped(Interrupt);
+struct RaiseOnDrop(Interrupt);
 
-impl Drop for RaisedWhenDropped {
+impl Drop for RaiseOnDrop {
     fn drop(&mut self) {
         self.0.raise();
     }
@@ -153,9 +153,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
+    async fn work_that_gets_no_thread_before_the_deadline_is_too_late() {
         let offload = OffloadPool {
-            each: 1,
+            threads_per_client: 1,
             ..OffloadPool::new()
         };
         let permit = Arc::new(permit().await);
@@ -176,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn another_client_has_threads_of_its_own() {
         let offload = OffloadPool {
-            each: 1,
+            threads_per_client: 1,
             threads: Arc::new(Semaphore::new(2)),
             ..OffloadPool::new()
         };

@@ -1,6 +1,6 @@
 //! The mutable state of each loaded plugin that all callers share: places, shared rates and usage.
 //! The immutable part is in the catalog, and what belongs to one caller is in its
-//! [`CallerRecord`](crate::call::caller_state::CallerRecord).
+//! [`CallerState`](crate::call::caller_state::CallerState).
 
 use toolbay_catalog::Plugin;
 
@@ -15,7 +15,7 @@ use crate::observe::metrics::PluginMeters;
 #[derive(Debug)]
 pub(crate) struct PluginActivity {
     /// The permits for its calls.
-    pub(crate) places: PluginPlaces,
+    pub(crate) permits: PluginPlaces,
     /// The rate limits of its tools, if all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
@@ -23,7 +23,7 @@ pub(crate) struct PluginActivity {
     /// The suspension, which controls whether it serves calls.
     pub(crate) suspension: PluginSuspension,
     /// Records whether its calls are short.
-    pub(crate) pace: LatencyClass,
+    pub(crate) latency_class: LatencyClass,
     /// Metrics of its tools.
     pub(crate) meters: PluginMeters,
 }
@@ -33,14 +33,14 @@ impl PluginActivity {
     pub(crate) fn new(plugin: &Plugin, places: PluginPlaces) -> Self {
         let terms = &plugin.terms;
         Self {
-            places,
+            permits: places,
             rates: terms
                 .rate_limit
                 .filter(|rate| rate.shared)
                 .and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
             suspension: PluginSuspension::default(),
-            pace: LatencyClass::default(),
+            latency_class: LatencyClass::default(),
             meters: PluginMeters::new(plugin),
         }
     }

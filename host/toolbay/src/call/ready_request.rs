@@ -11,7 +11,8 @@ use crate::approval::call_target::CallTarget;
 
 /// A request in the form that a guest receives.
 pub(crate) enum ReadyRequest {
-    /// A tool, with its arguments as JSON text. Empty if they do not match and are not recorded.
+    /// A tool, with its arguments as JSON text. The text is empty if the arguments are invalid and
+    /// are not recorded.
     Tool(String),
     /// A prompt, with its arguments by name.
     Prompt(BTreeMap<String, String>),
@@ -23,7 +24,7 @@ pub(crate) enum ReadyRequest {
 }
 
 impl ReadyRequest {
-    /// Returns the size of the remaining data of the request, in bytes.
+    /// Returns the size of the request's data, in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Tool(text) | Self::Resource(text) => text.len(),
@@ -32,7 +33,7 @@ impl ReadyRequest {
         }
     }
 
-    /// Returns the arguments of a tool as JSON text.
+    /// Returns the arguments of a tool as JSON text; empty for other requests.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Tool(arguments) => arguments,
@@ -53,7 +54,7 @@ impl ReadyRequest {
         }
     }
 
-    /// Returns the failure of a plugin that requires an answer that it cannot receive.
+    /// Returns the failure of a call whose plugin asks a question that the client cannot answer.
     pub(crate) fn unanswerable(&self, kinds: &[QuestionKind]) -> CallFailure {
         match self {
             // MCP does not allow questions here, whatever the client supports.

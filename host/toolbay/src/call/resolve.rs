@@ -31,7 +31,7 @@ pub(crate) struct ResolvedCall {
     pub(crate) target: Arc<CallTarget>,
     /// The state that all callers of the target's plugin share.
     pub(crate) activity: Arc<PluginActivity>,
-    /// The plugin with its grant. Answers to questions count only for this edition.
+    /// Digest of the plugin and its grant. Answers to questions are valid only for this edition.
     pub(crate) edition: Digest,
     /// True if arguments whose form does not match the schema are converted.
     pub(crate) is_lenient: bool,
@@ -185,7 +185,8 @@ async fn find_resource(
         .flatten()
 }
 
-/// Returns what was wrong with the arguments when the request was read, as far as it counts.
+/// Takes the violations that were found when the request was parsed. Corrected ones count only if
+/// `lenient` is false.
 fn take_form_violations(call: &mut ClientCall, lenient: bool) -> Option<Vec<SchemaViolation>> {
     let mut violations: Vec<SchemaViolation> = call
         .unreadable

@@ -22,8 +22,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// characters are longer.
 const ENCODED_SIZE_FACTOR: u64 = 3;
 
-/// Reads a stored result, once the audit log has room for it. The permit is left in `held`, because
-/// the caller must hold it until it has encoded the answer as JSON.
+/// Reads a stored result, after reserving space for its audit line. The permit is left in `held`,
+/// because the caller must hold it until it has encoded the answer as JSON.
 ///
 /// # Errors
 ///
@@ -39,12 +39,12 @@ pub(crate) async fn read_stored_result(
     sinks.record(&CallEvent::StoredResultFound);
     sandbox.move_to_guest_runtime().await;
     let size = reading.size();
-    // Once as read, and once as encoded.
+    // The text, and its JSON encoding, in which some characters are longer.
     let memory = ByteSize::b(size as u64)
         .as_u64()
         .saturating_mul(ENCODED_SIZE_FACTOR);
     let permit = admission
-        .acquire_for_host(client.permits, ByteSize::b(memory))
+        .acquire_for_host(client.admission, ByteSize::b(memory))
         .await
         .map_err(CallFailure::Rejected)?;
     let permit = Arc::clone(held.insert(Arc::new(permit)));

@@ -15,7 +15,7 @@ use toolbay_sandbox::Sandbox;
 use crate::approval::ruling::WaitingApprovals;
 use crate::call::admission::CallAdmission;
 use crate::call::admit::admit;
-use crate::call::approve::{ApprovalOutcome, approve};
+use crate::call::approve::{EntryDecision, approve};
 use crate::call::check::check;
 use crate::call::execute::execute;
 use crate::call::fit::fit;
@@ -51,7 +51,7 @@ struct ServiceParts {
     sandbox: Sandbox,
     /// Results that were too large for their clients.
     results: StoredResults,
-    /// The sinks of the events of calls.
+    /// The observers of call events.
     observers: Arc<ServerObservers>,
     /// Calls that wait for an approval in the console; `None` if there can be no console.
     waiting: Option<WaitingApprovals>,
@@ -166,7 +166,7 @@ impl CallService {
         let CallRequest::Resource { uri } = request else {
             return None;
         };
-        self.inner.results.find(&client.permits.name, uri)
+        self.inner.results.find(&client.admission.name, uri)
     }
 
     /// Runs a call through its stages.
@@ -186,10 +186,10 @@ impl CallService {
             ..
         } = &*self.inner;
         let resolved = lookup.resolve(admission, client, &mut call, sinks).await?;
-        if !resolved.activity.pace.is_quick() {
+        if !resolved.activity.latency_class.is_quick() {
             sandbox.move_to_guest_runtime().await;
         }
-        let report = &mut CallReport::start(sinks, &resolved.activity.pace);
+        let report = &mut CallReport::start(sinks, &resolved.activity.latency_class);
         let admitted = admit(admission, results, client, &resolved, held, report).await?;
         let validated = validate(&resolved, &admitted, call, report).await?;
         let observer = GuestObserver::wrap(observer, &resolved.target, report.sinks());
@@ -199,8 +199,8 @@ impl CallService {
             return reply.await.map(without_guest);
         }
         let approved = match approve(&resolved, &admitted, validated, report).await? {
-            ApprovalOutcome::Enter(approved) => approved,
-            ApprovalOutcome::Ask(round) => return Ok(without_guest(CallReply::Questions(round))),
+            EntryDecision::Enter(approved) => approved,
+            EntryDecision::Ask(round) => return Ok(without_guest(CallReply::Questions(round))),
         };
         let executed = execute(sandbox, &resolved, &admitted, &approved, &observer, report).await;
         let checked = check(admission, &resolved, &admitted, executed, report).await;
@@ -208,6 +208,11 @@ impl CallService {
             results, &resolved, &admitted, &approved, checked, &*observer,
         )
         .await)
+    }
+
+    /// Removes the stored results of a caller that no longer exists.
+    pub(crate) fn remove_results_of(&self, caller: &str) {
+        self.inner.results.remove_caller(caller);
     }
 
     /// Logs, for each plugin that was called, the limits that would have sufficed for its recent

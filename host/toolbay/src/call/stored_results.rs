@@ -20,7 +20,7 @@ use toolbay_model::{Limits, OversizePolicy, ResourceItem};
 use self::result_uri::{ResultAddress, ResultPortion};
 use self::stored_result::{MissingPart, WholeResult};
 pub(crate) use self::truncation::{FittedOutput, ResultLink, truncate_message, truncate_output};
-use crate::call::client_permits::ClientPermits;
+use crate::call::client_permits::ClientAdmission;
 use crate::config::{MIN_SHOWN_RESULT, ResultsConfig};
 
 /// Memory of a stored result in addition to its bytes: its table entries and the names of its
@@ -36,7 +36,7 @@ pub(crate) struct StoredResults {
 #[derive(Debug)]
 struct ResultsState {
     config: ResultsConfig,
-    kept: Mutex<ResultTable>,
+    table: Mutex<ResultTable>,
     /// Runtime of the task that removes expired results.
     runtime: Handle,
 }
@@ -44,10 +44,10 @@ struct ResultsState {
 #[derive(Debug, Default)]
 struct ResultTable {
     /// Results by caller name. No caller has an empty name.
-    of: HashMap<Arc<str>, CallerResults>,
+    by_caller: HashMap<Arc<str>, CallerResults>,
     bytes: usize,
     /// True while a task waits for the next result to expire.
-    watched: bool,
+    has_expiry_task: bool,
 }
 
 /// Stored results of one caller.
@@ -77,14 +77,14 @@ impl StoredResults {
         Self {
             inner: Arc::new(ResultsState {
                 config,
-                kept: Mutex::default(),
+                table: Mutex::default(),
                 runtime: Handle::current(),
             }),
         }
     }
 
     /// Returns the sizes that a tool's result within these limits may have.
-    pub(crate) fn capacity(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
+    pub(crate) fn capacity(&self, client: &ClientAdmission, limits: &Limits) -> ResultCapacity {
         let most = self
             .inner
             .config
@@ -92,13 +92,13 @@ impl StoredResults {
             .map_or(limits.output, |shown| shown.min(limits.output));
         if limits.oversize == OversizePolicy::Error || most < MIN_SHOWN_RESULT {
             return ResultCapacity {
-                shown: None,
+                max_shown: None,
                 kept: None,
             };
         }
         let shown = Some(bytes(most.as_u64())).filter(|_| !client.is_embedder);
         ResultCapacity {
-            shown,
+            max_shown: shown,
             kept: Some(self.inner.config.size),
         }
     }
@@ -124,23 +124,23 @@ impl StoredResults {
         }
         let mut kept = self.inner.lock_table();
         kept.expire(now);
-        while kept.of.get(caller).map_or(0, |own| own.bytes) + entry.size() > all / 2 {
+        while kept.by_caller.get(caller).map_or(0, |own| own.bytes) + entry.size() > all / 2 {
             kept.drop_oldest(caller);
         }
         while kept.bytes + entry.size() > all {
             let most = kept
-                .of
+                .by_caller
                 .iter()
                 .max_by_key(|(_, own)| own.bytes)
                 .map(|(name, _)| Arc::clone(name));
             kept.drop_oldest(&most?);
         }
         kept.bytes += entry.size();
-        let own = kept.of.entry(caller.into()).or_default();
+        let own = kept.by_caller.entry(caller.into()).or_default();
         own.bytes += entry.size();
         own.entries.push_back(entry);
-        if !kept.watched {
-            kept.watched = true;
+        if !kept.has_expiry_task {
+            kept.has_expiry_task = true;
             self.inner
                 .runtime
                 .spawn(expire_results(Arc::downgrade(&self.inner)));
@@ -163,6 +163,14 @@ impl StoredResults {
         })
     }
 
+    /// Removes all results of the caller with this name.
+    pub(crate) fn remove_caller(&self, caller: &str) {
+        let mut kept = self.inner.lock_table();
+        if let Some(own) = kept.by_caller.remove(caller) {
+            kept.bytes -= own.bytes;
+        }
+    }
+
     fn find_at(
         &self,
         now: Instant,
@@ -172,17 +180,27 @@ impl StoredResults {
         let kept = self.inner.lock_table();
         let is_it = |entry: &&StoredResult| entry.id == address.id() && entry.until > now;
         Some(Arc::clone(
-            &kept.of.get(caller)?.entries.iter().find(is_it)?.whole,
+            &kept
+                .by_caller
+                .get(caller)?
+                .entries
+                .iter()
+                .find(is_it)?
+                .whole,
         ))
     }
 
     /// Returns the number of results, and their bytes.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
-        let kept = self.inner.lock_table();
+        let max_stored = self.inner.lock_table();
         (
-            kept.of.values().map(|own| own.entries.len()).sum(),
-            kept.bytes,
+            max_stored
+                .by_caller
+                .values()
+                .map(|own| own.entries.len())
+                .sum(),
+            max_stored.bytes,
         )
     }
 }
@@ -192,7 +210,7 @@ impl StoredResults {
 pub(crate) struct ResultCapacity {
     /// Maximum number of bytes that the client receives, with a link to the whole result; `None` if
     /// it receives everything.
-    pub(crate) shown: Option<usize>,
+    pub(crate) max_shown: Option<usize>,
     /// Maximum size of the whole result, if that can exceed `limits.output`.
     pub(crate) kept: Option<ByteSize>,
 }
@@ -230,13 +248,13 @@ impl ResultRead {
 
 impl ResultsState {
     fn lock_table(&self) -> MutexGuard<'_, ResultTable> {
-        self.kept.lock()
+        self.table.lock()
     }
 }
 
 impl ResultTable {
     fn drop_oldest(&mut self, caller: &str) {
-        let Some(own) = self.of.get_mut(caller) else {
+        let Some(own) = self.by_caller.get_mut(caller) else {
             return;
         };
         if let Some(entry) = own.entries.pop_front() {
@@ -244,7 +262,7 @@ impl ResultTable {
             self.bytes -= entry.size();
         }
         if own.entries.is_empty() {
-            self.of.remove(caller);
+            self.by_caller.remove(caller);
         }
     }
 
@@ -253,17 +271,17 @@ impl ResultTable {
         let over =
             |own: &CallerResults| own.entries.front().is_some_and(|entry| entry.until <= now);
         let callers: Vec<Arc<str>> = self
-            .of
+            .by_caller
             .iter()
             .filter(|(_, own)| over(own))
             .map(|(name, _)| Arc::clone(name))
             .collect();
         for caller in callers {
-            while self.of.get(&caller).is_some_and(over) {
+            while self.by_caller.get(&caller).is_some_and(over) {
                 self.drop_oldest(&caller);
             }
         }
-        self.of
+        self.by_caller
             .values()
             .filter_map(|own| own.entries.front())
             .map(|entry| entry.until)
@@ -278,7 +296,7 @@ async fn expire_results(inner: Weak<ResultsState>) {
             let Some(inner) = inner.upgrade() else { return };
             let mut kept = inner.lock_table();
             let next = kept.expire(Instant::now());
-            kept.watched = next.is_some();
+            kept.has_expiry_task = next.is_some();
             next
         };
         let Some(next) = next else { return };
@@ -328,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
+    async fn expired_results_are_freed_without_a_request() {
         let ttl = Duration::from_millis(20);
         let results = StoredResults::new(ResultsConfig {
             ttl,
@@ -342,12 +360,12 @@ mod tests {
                 tokio::task::yield_now().await;
             }
             assert_eq!(results.held(), (0, 0));
-            assert!(!results.inner.lock_table().watched);
+            assert!(!results.inner.lock_table().has_expiry_task);
         }
     }
 
     #[tokio::test]
-    async fn a_caller_pushes_out_its_own_and_what_is_too_large_is_not_kept() {
+    async fn a_caller_evicts_only_its_own_results_and_oversized_ones_are_not_stored() {
         let results = results(ByteSize::kib(64));
         assert!(
             results.store("ada", whole(32 << 10)).is_none(),
@@ -375,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn if_there_is_no_room_for_all_the_oldest_of_the_one_with_the_most_goes() {
+    async fn a_full_store_evicts_the_oldest_result_of_the_largest_caller() {
         let results = results(ByteSize::kib(64));
         let of_ada: Vec<_> = (0..2)
             .map(|_| {
@@ -403,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ten_thousand_callers_hold_no_more_than_all_may() {
+    async fn ten_thousand_callers_stay_within_the_total_memory() {
         let results = results(ByteSize::mib(1));
         for caller in 0..10_000 {
             results
@@ -413,6 +431,6 @@ mod tests {
         }
         let (entries, _) = results.held();
         assert!(entries > 400);
-        assert_eq!(results.inner.lock_table().of.len(), entries);
+        assert_eq!(results.inner.lock_table().by_caller.len(), entries);
     }
 }

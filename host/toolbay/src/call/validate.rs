@@ -79,7 +79,7 @@ pub(crate) async fn validate(
     if !converted.is_empty() {
         report.record(&CallEvent::ArgumentsConverted {
             target,
-            caller: &admitted.client.permits.name,
+            caller: &admitted.client.admission.name,
             converted: &converted,
         });
     }
@@ -140,7 +140,7 @@ async fn open_recorder(
     let recorder = ArgumentRecorder::open(
         detail == ArgumentDetail::Text,
         &target.environment().secrets,
-        admitted.client.permits.identity.as_ref(),
+        admitted.client.admission.identity.as_ref(),
         admitted.work.deadline,
     );
     Some(recorder.await)

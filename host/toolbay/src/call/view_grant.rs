@@ -1,4 +1,4 @@
-//! Limits a view that a reply names to the view that the grant allows.
+//! Restricts what a reply says about views to what the grant allows.
 
 use toolbay_catalog::VIEW_LINKS;
 use toolbay_model::text::clean_line;
@@ -38,8 +38,8 @@ pub(crate) fn apply_view_grant(
     reply
 }
 
-/// Removes the members that name a view from a result. The tool's definition has them, after it was
-/// checked that the plugin owns the view.
+/// Removes the members that name a view from a result. They belong in the tool's definition, where
+/// it is checked that the plugin owns the view.
 fn remove_view_links(output: &mut ToolOutput) {
     for member in VIEW_LINKS {
         output.meta.remove(member);

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_catalog::{
-    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, PromptEntry, ResourceEntry,
-    ValidDefinition, name_notes, read_grant, tool_name,
+    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, PromptEntry,
+    ResourceEntry, ValidDefinition, check_grant_mounts, name_notes, read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
@@ -26,7 +26,7 @@ use super::plugin_file::{
 };
 use crate::config::Config;
 
-/// Facts that `validate` prints about a file.
+/// Facts that `check` prints about a file.
 struct CheckFindings {
     digest: Digest,
     size: u64,
@@ -137,6 +137,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let rules = config.rules();
     let memory_limit = rules.limits.memory;
     let approve = rules.require_approval;
+    let guarded = rules.guarded_paths.clone();
     let LoadedPlugin {
         prepared,
         description,
@@ -154,12 +155,18 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     }
     let form = prepared.form();
     let memory = prepared.memory();
-    let granted = summarize_grant(file, approve, digest, &contents, prepared.is_command());
+    let is_command = prepared.is_command();
+    let granted = summarize_grant(file, approve, &guarded, digest, &contents, is_command);
     let is_refused = granted.is_err();
-    let GrantSummary { asks, names } = granted.unwrap_or_else(|why| {
+    let GrantSummary {
+        asks,
+        names,
+        remarks: warnings,
+    } = granted.unwrap_or_else(|why| {
         remarks.push(why);
         GrantSummary::default()
     });
+    remarks.extend(warnings);
     remarks.extend(name_notes(&names));
     Ok(CheckFindings {
         digest,
@@ -200,9 +207,12 @@ struct GrantSummary {
     asks: BTreeMap<String, ApprovalPolicy>,
     /// The tool names that clients use.
     names: Vec<String>,
+    /// Warnings about the grant.
+    remarks: Vec<String>,
 }
 
-/// Reads the grant next to `file`. `approve` is the default of the server's configuration.
+/// Reads the grant next to `file`. `approve` and `guarded` are settings of the server's
+/// configuration. Blocks.
 ///
 /// # Errors
 ///
@@ -210,6 +220,7 @@ struct GrantSummary {
 fn summarize_grant(
     file: &Path,
     approve: ApprovalSetting,
+    guarded: &[GuardedPath],
     digest: Digest,
     contents: &ComponentContents,
     command: bool,
@@ -227,6 +238,7 @@ fn summarize_grant(
     grant
         .check_component(id, digest, contents, command)
         .map_err(|why| format!("{id}.toml: {why}"))?;
+    let remarks = check_grant_mounts(folder, id, &grant, guarded)?;
     let approvals = grant.approvals(approve);
     let own = tool_name(id);
     let asks = |definition: &ValidDefinition| {
@@ -260,6 +272,7 @@ fn summarize_grant(
             .iter()
             .map(|definition| name(definition))
             .collect(),
+        remarks,
     })
 }
 

@@ -8,11 +8,10 @@ use toolbay_mcp::http::ListenAddress;
 use toolbay_otel::Telemetry;
 
 use super::signals::ignore_file_size_signal;
-use crate::config::{Config, ConfigError, Flags};
+use crate::config::{Config, ConfigError, Flags, environment_variables};
 use crate::process::log_export::LogExportLayer;
 use crate::process::logging;
 use crate::process::machine_limits;
-use crate::serve::config_reload::environment_variables;
 
 /// Log filter that shows only denied uses of imports.
 const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
@@ -101,7 +100,7 @@ impl Common {
 
     /// Reads only the configuration, without logging or starting threads.
     pub(super) fn read_config(&self, listen: &Listen) -> Result<Config, ConfigError> {
-        Config::load(&self.flags(listen), environment_variables())
+        Config::load(&self.flags(listen), environment_variables()?)
     }
 
     pub(super) fn flags(&self, listen: &Listen) -> Flags {

@@ -109,6 +109,10 @@ pub struct Http {
     /// the server started.
     #[serde(skip)]
     pub closed: bool,
+    /// Tokens with `tools` that were removed while the server runs. A token that is added again
+    /// without `tools` keeps them: the file may be truncated there.
+    #[serde(skip)]
+    pub removed_tokens: Vec<Token>,
 }
 
 /// TLS on every connection (`[http.tls]`).
@@ -159,6 +163,7 @@ impl Default for Http {
             tokens: Vec::new(),
             oauth: None,
             closed: false,
+            removed_tokens: Vec::new(),
         }
     }
 }
@@ -311,8 +316,8 @@ impl Http {
     }
 
     /// Returns the access settings that can change while clients are served.
-    pub(crate) fn access_policy(&self) -> http::AuthSettings {
-        http::AuthSettings {
+    pub(crate) fn access_policy(&self) -> http::AccessSettings {
+        http::AccessSettings {
             allowed_hosts: self.allowed_hosts.clone(),
             allowed_origins: self.allowed_origins.clone(),
             tokens: self.tokens.iter().map(Token::options).collect(),

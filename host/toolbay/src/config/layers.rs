@@ -199,12 +199,12 @@ impl Config {
             .http
             .allowed_origins
             .clone_from(&next.http.allowed_origins);
-        changed.http.tokens = next
-            .http
-            .tokens
-            .iter()
-            .map(|token| self.http.with_previous_tools(token))
-            .collect();
+        let tokens = next.http.tokens.iter();
+        changed.http.replace_tokens(
+            tokens
+                .map(|token| self.http.with_previous_tools(token))
+                .collect(),
+        );
         // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();
         changed.file_read |= next.file_read;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
+use toolbay_model::text::clean;
+use toolbay_settings::similar_name::{fold_name, similar_toml_stems};
 
 use super::error::ConfigError;
 use super::flags::Flags;
@@ -20,6 +22,9 @@ pub(super) const CONFIG_FILE_NAME: &str = "toolbay.toml";
 
 /// Maximum size of the file, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Maximum number of files that are listed to find one with a similar name.
+const MAX_LISTED_FILES: usize = 100_000;
 
 /// The name and text of the file, if it exists, and the directory against which its relative paths
 /// are resolved.
@@ -143,7 +148,13 @@ impl ConfigLocation {
                     (Self::Default(_), Err(missing))
                         if missing.kind() == io::ErrorKind::NotFound =>
                     {
-                        Ok((None, PathBuf::new()))
+                        match find_similar_file(path) {
+                            None => Ok((None, PathBuf::new())),
+                            Some(found) => Err(ConfigError(format!(
+                                "{found} looks like the configuration file, whose name must be {CONFIG_FILE_NAME}: rename \
+                                 it, name it with --config, or use none with --no-config"
+                            ))),
+                        }
                     }
                     (Self::Required(_), _) => Err(ConfigError(format!(
                         "{name} does not exist any more; for a server without configuration, restart it"
@@ -191,6 +202,23 @@ impl ConfigLocation {
             .map_err(failed)?;
         Ok((Some((name, text)), folder.to_owned()))
     }
+}
+
+/// Returns the path of a file in the directory of the default configuration file that was probably
+/// meant to be that file, such as `toolbay.toml.txt`.
+fn find_similar_file(path: &Path) -> Option<String> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let own = fold_name(path.file_stem()?.to_str()?);
+    fs::read_dir(folder)
+        .ok()?
+        .take(MAX_LISTED_FILES)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| similar_toml_stems(name).contains(&own))
+        .min()
+        .map(|name| clean(&path.with_file_name(name).display().to_string()).into_owned())
 }
 
 /// Returns the directory that contains the plugin directory, by the path that the operator set. For

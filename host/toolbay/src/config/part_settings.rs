@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolbay_catalog::{DescriptionLimits, LoadPolicy};
+use toolbay_catalog::{DescribeLimits, LoadPolicy};
 use toolbay_model::{ClampedLimit, Limits, LimitsPatch};
 use toolbay_sandbox::{CompileLimits, SandboxSettings};
 use toolbay_state::StateStore;
@@ -37,7 +37,7 @@ impl Config {
     }
 
     /// Returns the maximum size of a plugin's description.
-    fn description_bounds(&self) -> DescriptionLimits {
+    fn description_bounds(&self) -> DescribeLimits {
         let Describe {
             tools,
             prompts,
@@ -48,7 +48,7 @@ impl Config {
             fuel: _,
             timeout: _,
         } = self.describe;
-        DescriptionLimits {
+        DescribeLimits {
             tools,
             prompts,
             resources,

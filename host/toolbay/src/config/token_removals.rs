@@ -1,6 +1,8 @@
 //! Removed tokens and rights in a changed configuration file. They take effect even if the file is
 //! rejected because of a mistake elsewhere.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize as _;
 use toml::{Table, Value};
 use toolbay_mcp::NamePattern;
@@ -82,7 +84,7 @@ impl Config {
         }
         let mut narrowed = self.clone();
         narrowed.http.closed = self.http.needs_token();
-        narrowed.http.tokens = tokens;
+        narrowed.http.replace_tokens(tokens);
         Some(narrowed)
     }
 }
@@ -93,12 +95,38 @@ impl Http {
     pub(super) fn with_previous_tools(&self, token: &Token) -> Token {
         // A rotated token has another hash and the same name.
         let is_same = |before: &&Token| before.sha256 == token.sha256 || before.name == token.name;
-        let before = self.tokens.iter().find(is_same);
-        let tools = token.tools.clone().or_else(|| before?.tools.clone());
+        let mut known = self
+            .tokens
+            .iter()
+            .chain(&self.removed_tokens)
+            .filter(is_same);
+        let tools = token
+            .tools
+            .clone()
+            .or_else(|| known.find_map(|before| before.tools.clone()));
         Token {
             tools,
             ..token.clone()
         }
+    }
+
+    /// Replaces the tokens, and remembers those with `tools` whose name and hash are gone.
+    pub(super) fn replace_tokens(&mut self, tokens: Vec<Token>) {
+        let before = std::mem::replace(&mut self.tokens, tokens);
+        let is_gone = |old: &Token| {
+            let is_same = |new: &Token| new.name == old.name || new.sha256 == old.sha256;
+            !self.tokens.iter().any(is_same)
+        };
+        let mut removed: Vec<Token> = before
+            .into_iter()
+            .filter(|old| old.tools.is_some())
+            .chain(std::mem::take(&mut self.removed_tokens))
+            .filter(is_gone)
+            .collect();
+        // The newest is first.
+        let mut known = BTreeSet::new();
+        removed.retain(|token| known.insert((token.name.clone(), token.sha256)));
+        self.removed_tokens = removed;
     }
 }
 
@@ -207,6 +235,48 @@ mod tests {
             tools(&before, &token("ci", 'b', "tools = [\"y\"]")),
             Some(vec!["y".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_token_that_was_removed_and_is_added_again_keeps_its_tools() {
+        let reload = |running: &Config, text: &str| {
+            let remaining = RemainingTokens::parse(text).unwrap();
+            let narrowed = running.with_remaining_tokens(&remaining);
+            let narrowed = narrowed.unwrap_or_else(|| running.clone());
+            narrowed.with_live_settings(&config(text)).unwrap()
+        };
+        let tools = |config: &Config| {
+            let [token] = &*config.http.tokens else {
+                panic!("one token: {:?}", config.http.tokens);
+            };
+            let tools = token.tools.as_ref();
+            tools.map(|tools| tools.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let own = Some(vec!["x".to_owned()]);
+        let restricted = config(&token("ci", 'a', "tools = [\"x\"]"));
+        // The removal counts first, because it takes effect even if the file is invalid.
+        let rotated = reload(&restricted, &token("ci", 'b', ""));
+        assert_eq!(tools(&rotated), own);
+        let emptied = reload(&restricted, "");
+        assert_eq!(emptied.http.tokens, []);
+        for again in [
+            token("ci", 'a', ""),
+            token("ci", 'b', ""),
+            token("cd", 'a', ""),
+        ] {
+            assert_eq!(tools(&reload(&emptied, &again)), own, "{again}");
+        }
+        let widened = reload(&emptied, &token("ci", 'b', "tools = [\"*\"]"));
+        assert_eq!(tools(&widened), Some(vec!["*".to_owned()]));
+        assert_eq!(widened.http.removed_tokens, []);
+        assert_eq!(tools(&reload(&emptied, &token("cd", 'b', ""))), None);
+        // Rotations do not accumulate.
+        let mut running = restricted;
+        for digit in "bcdef0123456789".chars() {
+            running = reload(&running, &token("ci", digit, ""));
+            assert_eq!(tools(&running), own);
+            assert_eq!(running.http.removed_tokens, []);
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! `TOOLBAY_*` variables, which override the configuration file.
 
+use std::ffi::OsStr;
+
+use toolbay_model::text::clean;
 use toolbay_settings::toml_file::{TomlMistake, nearest};
 
 use super::error::ConfigError;
@@ -34,6 +37,25 @@ const TABLE_NAMES: [&str; 17] = [
     "record",
     "otel",
 ];
+
+/// Returns the environment variables of this process that are text. No other variable is a setting.
+///
+/// # Errors
+///
+/// The name or the value of a variable of Toolbay is not UTF-8.
+pub(crate) fn environment_variables() -> Result<Vec<(String, String)>, ConfigError> {
+    let is_own = |name: &OsStr| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    std::env::vars_os()
+        .filter_map(|(name, value)| match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => Some(Ok((name.to_owned(), value.to_owned()))),
+            _ if is_own(&name) => Some(Err(ConfigError(format!(
+                "{}: the environment variable is not valid UTF-8",
+                clean(&name.to_string_lossy())
+            )))),
+            _ => None,
+        })
+        .collect()
+}
 
 /// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses a document
 /// with only this key.

@@ -57,7 +57,8 @@ pub(crate) enum CallEvent<'a> {
     /// The call passed all checks that can reject it without a guest or a person. It continues when
     /// all sinks can record what follows, at most until `deadline`.
     Permitted { deadline: Instant },
-    /// It was decided whether a person must allow the call, or has.
+    /// It was decided whether the call needs a person's approval, or a person has approved or
+    /// rejected it.
     ApprovalDecided {
         offer: &'a ToolOffer,
         caller: &'a str,
@@ -78,7 +79,8 @@ pub(crate) enum CallEvent<'a> {
         arguments: &'a str,
         journal: &'a Arc<CallJournal>,
         answerable: QuestionKindSet,
-        /// Maximum size of the whole result, if that can exceed `limits.output`.
+        /// Maximum size of the result before truncation, if it can exceed `limits.output` because
+        /// the whole is stored.
         kept: Option<ByteSize>,
     },
     /// The guest wrote a log message.

@@ -136,7 +136,7 @@ fn log_approval(plugin: &str, tool: &str, caller: &str, decision: &ApprovalDecis
     tracing::info!(plugin, tool, caller, by, "approval: {word}");
 }
 
-/// Logs a denied operation, with advice how to allow it.
+/// Logs a denied operation, with advice on how to allow it.
 fn log_denial(target: &CallTarget, what: &str, remedy: Option<&str>) {
     let plugin = &target.plugin().id;
     let tool = target.public_name();
@@ -158,7 +158,7 @@ fn log_message(target: &CallTarget, level: LogLevel, message: &str) {
     }
 }
 
-/// The advice how to allow a denied operation.
+/// The advice on how to allow a denied operation.
 struct DenialRemedy<'a> {
     plugin: &'a str,
     remedy: Option<&'a str>,

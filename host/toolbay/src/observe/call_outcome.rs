@@ -4,7 +4,7 @@ use toolbay_model::{CallError, CallFailure, CallReply, CallResult, ErrorKind};
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallEnding {
+pub(crate) enum OutcomeLabel {
     /// The call succeeded.
     Ok,
     /// The call ended with a question to its caller.
@@ -13,11 +13,11 @@ pub(crate) enum CallEnding {
     Failed(ErrorKind),
 }
 
-impl CallEnding {
+impl OutcomeLabel {
     /// The number of outcomes.
     pub(crate) const COUNT: usize = ErrorKind::ALL.len() + 2;
 
-    /// Every outcome, in the order of [`CallEnding::index`].
+    /// Every outcome, in the order of [`OutcomeLabel::index`].
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [Self::Ok, Self::InputRequired]
             .into_iter()
@@ -67,13 +67,13 @@ mod tests {
     #[test]
     fn each_outcome_has_a_place_and_a_word_of_its_own() {
         let words: std::collections::BTreeSet<&str> =
-            CallEnding::all().map(CallEnding::as_str).collect();
+            OutcomeLabel::all().map(OutcomeLabel::as_str).collect();
         assert_eq!(
-            (words.len(), CallEnding::all().count()),
-            (CallEnding::COUNT, CallEnding::COUNT)
+            (words.len(), OutcomeLabel::all().count()),
+            (OutcomeLabel::COUNT, OutcomeLabel::COUNT)
         );
         assert!(
-            CallEnding::all()
+            OutcomeLabel::all()
                 .enumerate()
                 .all(|(place, outcome)| outcome.index() == place)
         );

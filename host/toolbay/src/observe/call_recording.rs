@@ -29,7 +29,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The recording of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct RecordingSink {
+pub(crate) struct ServerRecording {
     recorder: CallRecorder,
     /// Patterns of the tools to record; `None` for all.
     tools: Option<Arc<[NamePattern]>>,
@@ -37,7 +37,7 @@ pub(crate) struct RecordingSink {
 
 /// Records one call, if its tool is recorded.
 pub(crate) struct CallRecording {
-    recording: RecordingSink,
+    recording: ServerRecording,
     /// Set while a guest runs and its result is checked.
     run: Option<RecordedRun>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct CallRecording {
 struct RecordedRun {
     recorder: CallRecorder,
     tape: ReplayTape,
-    of: RunContext,
+    context: RunContext,
 }
 
 /// Data of a call that is available before its guest is entered.
@@ -56,18 +56,18 @@ struct RunContext {
     arguments: String,
     journal: Arc<CallJournal>,
     answerable: QuestionKindSet,
-    kept: Option<ByteSize>,
+    max_stored: Option<ByteSize>,
 }
 
 /// The reply of a call, or its digest.
-enum RunOutcome {
+enum RunResult {
     Reply(CallReply),
     Outcome(RecordedOutcome),
 }
 
 /// Guard that ends the recording when it is dropped.
 #[derive(Debug)]
-pub(crate) struct RecordingGuard(pub(crate) RecordingSink);
+pub(crate) struct RecordingGuard(pub(crate) ServerRecording);
 
 impl Drop for RecordingGuard {
     fn drop(&mut self) {
@@ -75,7 +75,7 @@ impl Drop for RecordingGuard {
     }
 }
 
-impl RecordingSink {
+impl ServerRecording {
     /// Records the calls of tools that match one of the patterns.
     pub(crate) fn new(recorder: CallRecorder, tools: Option<Vec<NamePattern>>) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl RecordingSink {
         arguments: &str,
         journal: &Arc<CallJournal>,
         answerable: QuestionKindSet,
-        kept: Option<ByteSize>,
+        max_stored: Option<ByteSize>,
     ) -> Option<RecordedRun> {
         let name = &offer.tool.name;
         if self
@@ -131,19 +131,19 @@ impl RecordingSink {
             arguments,
             journal,
             answerable,
-            kept,
+            max_stored,
         };
         Some(RecordedRun {
             recorder: self.recorder.clone(),
             tape,
-            of,
+            context: of,
         })
     }
 }
 
 impl CallRecording {
     /// Creates the recording of one call.
-    pub(crate) fn new(recording: &RecordingSink) -> Self {
+    pub(crate) fn new(recording: &ServerRecording) -> Self {
         Self {
             recording: recording.clone(),
             run: None,
@@ -192,7 +192,7 @@ impl RecordedRun {
         let Self {
             recorder,
             tape,
-            mut of,
+            context: mut of,
         } = self;
         let Some(mut taped) = tape.finish_recording() else {
             return;
@@ -206,14 +206,14 @@ impl RecordedRun {
             Err(CallError::Internal(_)) => missing.push(MissingInput::Internal),
             _ => {}
         }
-        let came = match result {
-            Ok(Some(reply)) if taped.reserve(size) => RunOutcome::Reply(reply.clone()),
+        let outcome = match result {
+            Ok(Some(reply)) if taped.reserve(size) => RunResult::Reply(reply.clone()),
             Ok(Some(reply)) => {
-                RunOutcome::Outcome(RecordedOutcome::Value(reply_result(reply)).into_digest())
+                RunResult::Outcome(RecordedOutcome::Value(reply_result(reply)).into_digest())
             }
             // A tool is never unknown to its own plugin.
             Ok(None) => return,
-            Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(error_result(error))),
+            Err(error) => RunResult::Outcome(RecordedOutcome::Value(error_result(error))),
         };
         let number = recorder.next_number();
         let room = taped.take_reservation().or_else(|| {
@@ -223,7 +223,7 @@ impl RecordedRun {
                 .new_reservation()
                 .and_then(|mut room| room.try_reserve(CALL_OVERHEAD_BYTES).then_some(room))
         });
-        let make = move || of.into_record(number, taped, came, missing, usage);
+        let make = move || of.into_record(number, taped, outcome, missing, usage);
         match room {
             Some(room) => recorder.record(room, make),
             None => recorder.count_lost(),
@@ -237,7 +237,7 @@ impl RunContext {
         self,
         number: u64,
         taped: TapedCall,
-        came: RunOutcome,
+        came: RunResult,
         mut missing: Vec<MissingInput>,
         usage: CallUsage,
     ) -> RecordedCall {
@@ -247,7 +247,7 @@ impl RunContext {
             arguments,
             journal,
             answerable,
-            kept,
+            max_stored: kept,
         } = self;
         let plugin = &offer.plugin;
         let environment = plugin.tool_context(&offer.definition.tool.name);
@@ -310,8 +310,8 @@ impl RunContext {
             },
             answers,
             result: match came {
-                RunOutcome::Reply(reply) => RecordedOutcome::Value(reply_result(&reply)),
-                RunOutcome::Outcome(outcome) => outcome,
+                RunResult::Reply(reply) => RecordedOutcome::Value(reply_result(&reply)),
+                RunResult::Outcome(outcome) => outcome,
             },
             usage: usage.into(),
         };

@@ -16,8 +16,8 @@ use crate::observe::stage_times::StageTimes;
 /// however the call ends.
 pub(crate) struct CallReport<'a> {
     sinks: &'a mut CallSinks,
-    /// The pace of the plugin, which the times of its calls determine.
-    pace: &'a LatencyClass,
+    /// The latency class of the plugin, which the durations of its calls determine.
+    latency_class: &'a LatencyClass,
     times: StageTimes,
 }
 
@@ -26,7 +26,7 @@ impl<'a> CallReport<'a> {
     pub(crate) fn start(sinks: &'a mut CallSinks, pace: &'a LatencyClass) -> Self {
         Self {
             sinks,
-            pace,
+            latency_class: pace,
             times: StageTimes::start(),
         }
     }
@@ -74,7 +74,7 @@ impl Drop for CallReport<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
         let (took, idled) = self.times.computed(now);
-        self.pace.record_call(took, idled);
+        self.latency_class.record_call(took, idled);
         self.sinks.record(&CallEvent::StagesEnded {
             times: &self.times,
             now,

@@ -8,12 +8,12 @@ use toolbay_model::{CallRejection, TraceContext};
 use toolbay_sandbox::ReplayTape;
 
 use crate::approval::call_target::CallTarget;
+use crate::observe::call_audit_lines::{CallAuditLines, DenialRecorder};
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_line::{CallLine, DenialRecorder};
 use crate::observe::call_log::CallLog;
 use crate::observe::call_recording::CallRecording;
 use crate::observe::call_span::CallSpan;
-use crate::observe::console_report::ConsoleSink;
+use crate::observe::console_report::ConsoleReport;
 use crate::observe::metrics::PluginMeters;
 use crate::observe::outcome_counters::PendingCount;
 use crate::observe::server_observers::ServerObservers;
@@ -24,9 +24,9 @@ pub(crate) struct CallSinks {
     server: Arc<ServerObservers>,
     count: PendingCount,
     /// The call's lines in the audit log, if there is one.
-    line: Option<CallLine>,
+    line: Option<CallAuditLines>,
     /// The call's report to the console, if there is one.
-    console: Option<ConsoleSink>,
+    console: Option<ConsoleReport>,
     /// The recording of the call, if calls are recorded.
     recording: Option<CallRecording>,
     /// The call's span, if spans are exported.
@@ -79,11 +79,11 @@ impl CallSinks {
         let is_text_shown = self
             .console
             .as_ref()
-            .is_some_and(ConsoleSink::includes_contents);
+            .is_some_and(ConsoleReport::includes_contents);
         let is_text_recorded = self
             .line
             .as_ref()
-            .is_some_and(CallLine::records_full_arguments);
+            .is_some_and(CallAuditLines::records_full_arguments);
         if is_text_shown || is_text_recorded {
             ArgumentDetail::Text
         } else if self.line.is_some() {
@@ -95,7 +95,7 @@ impl CallSinks {
 
     /// Returns the recorder of denials in the audit log, if there is one.
     pub(crate) fn denial_recorder(&self) -> Option<DenialRecorder> {
-        self.line.as_ref().map(CallLine::denial_recorder)
+        self.line.as_ref().map(CallAuditLines::denial_recorder)
     }
 
     /// Returns the tape that the sandbox records to.

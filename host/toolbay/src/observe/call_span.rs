@@ -1,8 +1,8 @@
 //! Span of a call, from its arrival in the queue until its response is written.
 //!
 //! Attributes follow OpenTelemetry's semantic conventions for MCP. Names that these do not define
-//! start with `dev.toolbay.`. The attributes contain no arguments, results or other text that a
-//! client makes up.
+//! start with `dev.toolbay.`. The attributes contain no arguments, results or other free text of a
+//! client.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
@@ -14,7 +14,7 @@ use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSi
 
 use crate::approval::call_target::CallTarget;
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_outcome::{CallEnding, limit_key};
+use crate::observe::call_outcome::{OutcomeLabel, limit_key};
 use crate::observe::metrics::CallStage;
 use crate::observe::stage_times::FinishedStages;
 use crate::observe::tracer::SpanTracer;
@@ -32,10 +32,10 @@ pub(crate) struct CallSpan {
     caller: Option<String>,
     began: SystemTime,
     clock: Instant,
-    own: Option<TraceContext>,
+    context: Option<TraceContext>,
     parent: Option<String>,
     /// Attributes known before the call starts; `None` if the span is not recorded.
-    known: Option<SpanFields>,
+    fields: Option<SpanFields>,
     /// The stages, and the time from the start of the span to the first of them.
     stages: Option<(Duration, FinishedStages)>,
     ending: Option<SpanEnd>,
@@ -53,7 +53,7 @@ struct SpanFields {
 
 #[derive(Clone, Copy, Debug)]
 struct SpanEnd {
-    outcome: CallEnding,
+    outcome: OutcomeLabel,
     limit: Option<&'static str>,
     usage: Option<CallUsage>,
 }
@@ -66,9 +66,9 @@ impl CallSpan {
             caller: tracer.caller_name(caller),
             began: SystemTime::now(),
             clock: Instant::now(),
-            own: None,
+            context: None,
             parent: None,
-            known: None,
+            fields: None,
             stages: None,
             ending: None,
             error: None,
@@ -82,9 +82,9 @@ impl CallSpan {
         };
         self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
         if own.is_sampled() {
-            self.known = Some(self.span_fields(call));
+            self.fields = Some(self.span_fields(call));
         }
-        self.own = Some(own);
+        self.context = Some(own);
     }
 
     fn span_fields(&mut self, call: &ClientCall) -> SpanFields {
@@ -136,7 +136,9 @@ impl CallSpan {
 
     /// Records the target of the call.
     fn set_target(&mut self, target: &CallTarget) {
-        let Some(known) = &mut self.known else { return };
+        let Some(known) = &mut self.fields else {
+            return;
+        };
         let name = match target {
             CallTarget::Tool(_) => "gen_ai.tool.name",
             CallTarget::Prompt(_) => "gen_ai.prompt.name",
@@ -157,12 +159,12 @@ impl CallSpan {
 
     /// Returns the trace context of the span, if there is one.
     pub(crate) fn context(&self) -> Option<&TraceContext> {
-        self.own.as_ref()
+        self.context.as_ref()
     }
 
     /// Returns the span that the call's log lines refer to.
     pub(crate) fn log_span(&self) -> tracing::Span {
-        match (&self.own, &self.parent) {
+        match (&self.context, &self.parent) {
             (Some(own), Some(parent)) => {
                 tracing::info_span!(
                     "call",
@@ -187,7 +189,7 @@ impl CallSpan {
                 target,
                 mut attributes,
             }),
-        ) = (self.own.take(), self.known.take())
+        ) = (self.context.take(), self.fields.take())
         else {
             return;
         };
@@ -197,7 +199,7 @@ impl CallSpan {
             ErrorKind::Cancelled
         };
         let ended = self.ending.unwrap_or(SpanEnd {
-            outcome: CallEnding::Failed(given_up),
+            outcome: OutcomeLabel::Failed(given_up),
             limit: None,
             usage: None,
         });
@@ -244,13 +246,13 @@ impl CallSink for CallSpan {
         match event {
             CallEvent::Started(call) => self.start(call),
             CallEvent::Resolved { target, .. } => self.set_target(target),
-            CallEvent::StagesEnded { times, now } if self.known.is_some() => {
+            CallEvent::StagesEnded { times, now } if self.fields.is_some() => {
                 let after = times.began.saturating_duration_since(self.clock);
                 self.stages = Some((after, times.stages(*now)));
             }
             CallEvent::Ended(answer) => {
                 self.ending = Some(SpanEnd {
-                    outcome: CallEnding::from_answer(answer),
+                    outcome: OutcomeLabel::from_answer(answer),
                     limit: limit_key(answer),
                     usage: answer.usage,
                 });
@@ -334,14 +336,14 @@ fn usage_attributes(usage: &CallUsage) -> AttributeMap {
 }
 
 /// Returns the error type of a call as defined by the conventions; `None` if it succeeded.
-fn error_type(method: &str, outcome: CallEnding, code: Option<i32>) -> Option<Cow<'static, str>> {
+fn error_type(method: &str, outcome: OutcomeLabel, code: Option<i32>) -> Option<Cow<'static, str>> {
     match (outcome, code) {
         (_, Some(code)) => Some(code.to_string().into()),
-        (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => {
+        (OutcomeLabel::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => {
             Some(kind.as_str().into())
         }
-        (CallEnding::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
-        (CallEnding::Failed(kind), None) => Some(kind.as_str().into()),
-        (CallEnding::Ok | CallEnding::InputRequired, None) => None,
+        (OutcomeLabel::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
+        (OutcomeLabel::Failed(kind), None) => Some(kind.as_str().into()),
+        (OutcomeLabel::Ok | OutcomeLabel::InputRequired, None) => None,
     }
 }

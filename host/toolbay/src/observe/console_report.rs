@@ -13,7 +13,7 @@ use toolbay_model::{
 
 use crate::approval::ruling::REMEMBERED_OUTCOME;
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_outcome::OutcomeLabel;
 
 /// Maximum length of a name, in bytes. Clients choose names.
 const MAX_NAME_BYTES: usize = 256;
@@ -24,20 +24,20 @@ const MAX_TEXT_BYTES: usize = 4 << 10;
 /// Pending report of a call to the console. If dropped before the call ends, it reports the call as
 /// cancelled.
 #[derive(Debug)]
-pub(crate) struct ConsoleSink {
-    watch: Arc<ServerActivity>,
+pub(crate) struct ConsoleReport {
+    activity: Arc<ServerActivity>,
     began: Instant,
     caller: String,
     tool: String,
     plugin: Option<String>,
     arguments: Option<TextExcerpt>,
     /// True if arguments and results are reported, too.
-    contents: bool,
+    includes_contents: bool,
     ended: bool,
 }
 
-impl ConsoleSink {
-    /// Starts the report of a call of `tool`, with or without its `contents`.
+impl ConsoleReport {
+    /// Starts the report of a call of `tool`, with or without its `includes_contents`.
     pub(crate) fn start(
         watch: &Arc<ServerActivity>,
         caller: &str,
@@ -50,20 +50,20 @@ impl ConsoleSink {
                 .to_owned()
         };
         Self {
-            watch: Arc::clone(watch),
+            activity: Arc::clone(watch),
             began: Instant::now(),
             caller: short(caller),
             tool: short(tool),
             plugin: None,
             arguments: None,
-            contents,
+            includes_contents: contents,
             ended: false,
         }
     }
 
     /// Returns whether arguments and results are reported.
     pub(crate) fn includes_contents(&self) -> bool {
-        self.contents
+        self.includes_contents
     }
 
     /// Sets the plugin that handles the call.
@@ -73,7 +73,7 @@ impl ConsoleSink {
 
     /// Sets the arguments, if contents are reported.
     fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
-        if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
+        if let Some(text) = arguments.text.as_ref().filter(|_| self.includes_contents) {
             let excerpt = TextExcerpt::new(text);
             self.arguments = Some(TextExcerpt {
                 is_truncated: excerpt.is_truncated || arguments.is_truncated,
@@ -85,7 +85,7 @@ impl ConsoleSink {
     /// Reports the end of the call with this answer.
     fn finish(&mut self, answer: &CallResult) {
         let result = match &answer.result {
-            Ok(reply) if self.contents => Some(reply_excerpt(reply)),
+            Ok(reply) if self.includes_contents => Some(reply_excerpt(reply)),
             _ => None,
         };
         let why = answer
@@ -94,7 +94,7 @@ impl ConsoleSink {
             .err()
             .map(|failure| self.failure_reason(failure));
         self.send(
-            CallEnding::from_answer(answer).as_str(),
+            OutcomeLabel::from_answer(answer).as_str(),
             why,
             answer.usage,
             result,
@@ -125,7 +125,7 @@ impl ConsoleSink {
         result: Option<TextExcerpt>,
     ) {
         self.ended = true;
-        self.watch.record_call(CallNote {
+        self.activity.record_call(CallNote {
             at: SystemTime::now(),
             caller: std::mem::take(&mut self.caller),
             plugin: self.plugin.take(),
@@ -150,7 +150,7 @@ impl ConsoleSink {
                 let names: Vec<&str> = missing.keys().map(String::as_str).collect();
                 format!("The client lacks capabilities: {}.", names.join(", "))
             }
-            CallFailure::InvalidArguments { violations, .. } if self.contents => {
+            CallFailure::InvalidArguments { violations, .. } if self.includes_contents => {
                 let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
                 bounded_line(said.join("; "), MAX_TEXT_BYTES)
             }
@@ -165,7 +165,7 @@ impl ConsoleSink {
             }
             CallFailure::Unapproved(unapproved) => unapproved.to_string(),
             CallFailure::Rejected(rejection) => rejection.reason.to_string(),
-            CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
+            CallFailure::Oversized(_) => "The result is larger than its client accepts.".to_owned(),
             CallFailure::Call(CallError::Denied {
                 message: words,
                 denial: denied,
@@ -175,7 +175,7 @@ impl ConsoleSink {
     }
 }
 
-impl CallSink for ConsoleSink {
+impl CallSink for ConsoleReport {
     fn record(&mut self, event: &CallEvent<'_>) {
         match event {
             CallEvent::Refused(rejection) => self.reject(*rejection),
@@ -191,7 +191,7 @@ impl CallSink for ConsoleSink {
     }
 }
 
-impl Drop for ConsoleSink {
+impl Drop for ConsoleReport {
     fn drop(&mut self) {
         if !self.ended {
             self.send_unfinished();
@@ -268,7 +268,7 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
                 if text.len() > MAX_TEXT_BYTES {
                     break;
                 }
-                text.push_str(&self::block_text(block));
+                text.push_str(&block_text(block));
                 text.push('\n');
             }
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
@@ -362,7 +362,7 @@ mod tests {
         };
         for contents in [false, true] {
             let watch = Arc::<ServerActivity>::default();
-            let mut noticed = ConsoleSink::start(&watch, "stdio", "t", contents);
+            let mut noticed = ConsoleReport::start(&watch, "stdio", "t", contents);
             assert_eq!(
                 noticed.failure_reason(&failure).contains("hunter2"),
                 contents

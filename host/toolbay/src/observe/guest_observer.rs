@@ -9,8 +9,8 @@ use toolbay_model::{
 };
 
 use crate::approval::call_target::CallTarget;
+use crate::observe::call_audit_lines::DenialRecorder;
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_line::DenialRecorder;
 use crate::observe::call_log::CallLog;
 use crate::observe::call_sinks::CallSinks;
 use crate::observe::server_observers::ServerObservers;
@@ -24,7 +24,7 @@ pub(crate) struct GuestObserver {
     /// Recorder of denials in the audit log, if there is one.
     denials: Option<DenialRecorder>,
     /// Remaining budget for matching the URIs of changed resources that the call names.
-    steps: Mutex<MatchBudget>,
+    match_budget: Mutex<MatchBudget>,
 }
 
 impl GuestObserver {
@@ -39,7 +39,7 @@ impl GuestObserver {
             target: Arc::clone(target),
             server: Arc::clone(sinks.server()),
             denials: sinks.denial_recorder(),
-            steps: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
+            match_budget: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
         })
     }
 
@@ -80,7 +80,7 @@ impl CallObserver for GuestObserver {
     fn resource_updated(&self, uri: &str) {
         // A plugin may only report changes of its own resources.
         let is_own = {
-            let mut steps = self.steps.lock();
+            let mut steps = self.match_budget.lock();
             self.target.plugin().offers_resource(uri, &mut steps)
         };
         if is_own {

@@ -12,7 +12,7 @@ pub(crate) struct GuestRun {
     pub(crate) usage: CallUsage,
     /// Time at which the guest's store was ready; `None` if no guest was entered.
     pub(crate) entered: Option<Instant>,
-    /// Time that the guest waited, or that others had the processor.
+    /// Time in which the guest waited, or in which other work used the processor.
     pub(crate) waited: Duration,
     /// True if the guest waited for an external event.
     pub(crate) idled: bool,
@@ -39,7 +39,7 @@ impl GuestRun {
             stdout,
             stderr,
             log_dropped,
-            hindered,
+            first_denial: hindered,
         } = finished;
         let run = Self {
             usage,

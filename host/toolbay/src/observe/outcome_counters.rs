@@ -10,7 +10,7 @@ use toolbay_model::ErrorKind;
 
 use crate::approval::call_target::CallTarget;
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_outcome::{CallEnding, limit_key};
+use crate::observe::call_outcome::{OutcomeLabel, limit_key};
 use crate::observe::guest_run::GuestRun;
 use crate::observe::metrics::{PluginMeters, ServerMetrics, ToolMeter, ToolMeters};
 use crate::observe::stage_times::StageTimes;
@@ -28,7 +28,7 @@ pub(crate) struct CallCounters {
 /// A call that has not been counted yet. Dropping it counts the call.
 #[derive(Debug)]
 pub(crate) struct PendingCount {
-    tally: Arc<CallCounters>,
+    counters: Arc<CallCounters>,
     tool: String,
     /// The meter of the call's tool, once the tool was found.
     meter: Option<Arc<ToolMeter>>,
@@ -47,7 +47,7 @@ impl CallCounters {
     /// Starts to track a call of `tool`.
     pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> PendingCount {
         PendingCount {
-            tally: Arc::clone(self),
+            counters: Arc::clone(self),
             tool: tool.to_owned(),
             meter: None,
             ended: false,
@@ -110,7 +110,7 @@ impl PendingCount {
     /// Records the resources that the guest used.
     fn record_run(&self, run: &GuestRun) {
         if let (Some(metrics), Some(meter), Some(_)) =
-            (&self.tally.metrics, &self.meter, run.entered)
+            (&self.counters.metrics, &self.meter, run.entered)
         {
             metrics.record_usage(meter, &run.usage);
             if run.log_dropped > 0 {
@@ -121,7 +121,7 @@ impl PendingCount {
 
     /// Records how long the stages of the call took.
     fn record_times(&self, times: &StageTimes, now: Instant) {
-        if let (Some(metrics), Some(meter)) = (&self.tally.metrics, &self.meter) {
+        if let (Some(metrics), Some(meter)) = (&self.counters.metrics, &self.meter) {
             meter.times.record_time(times.total(now));
             for (stage, took) in times.stages(now).into_iter().flatten() {
                 metrics.record_stage(stage, took);
@@ -130,22 +130,22 @@ impl PendingCount {
     }
 
     /// Counts the call, and the limit that it reached, under the key that raises it.
-    fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
+    fn finish(&mut self, outcome: OutcomeLabel, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
-            CallEnding::Ok | CallEnding::InputRequired => {
-                self.tally.succeeded.fetch_add(1, Ordering::Relaxed);
+            OutcomeLabel::Ok | OutcomeLabel::InputRequired => {
+                self.counters.succeeded.fetch_add(1, Ordering::Relaxed);
             }
-            CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
+            OutcomeLabel::Failed(kind) => drop(self.counters.increment(kind)),
         }
         self.count_in_metrics(outcome);
-        if let (Some(metrics), Some(limit)) = (&self.tally.metrics, limit) {
+        if let (Some(metrics), Some(limit)) = (&self.counters.metrics, limit) {
             metrics.count_limit(limit);
         }
     }
 
-    fn count_in_metrics(&self, outcome: CallEnding) {
-        if let Some(metrics) = &self.tally.metrics {
+    fn count_in_metrics(&self, outcome: OutcomeLabel) {
+        if let Some(metrics) = &self.counters.metrics {
             metrics.count_call(self.meter.as_deref(), &self.tool, outcome);
         }
     }
@@ -155,12 +155,12 @@ impl CallSink for PendingCount {
     fn record(&mut self, event: &CallEvent<'_>) {
         match event {
             CallEvent::Refused(rejection) => self.finish(
-                CallEnding::Failed(rejection.reason.kind()),
+                OutcomeLabel::Failed(rejection.reason.kind()),
                 rejection.reason.key(),
             ),
             CallEvent::StoredResultFound => {
                 self.meter = self
-                    .tally
+                    .counters
                     .metrics
                     .as_ref()
                     .map(|metrics| Arc::clone(&metrics.tools.resources));
@@ -171,13 +171,13 @@ impl CallSink for PendingCount {
                 is_completion,
                 ..
             } => {
-                let tools = self.tally.metrics.as_ref().map(|metrics| &metrics.tools);
+                let tools = self.counters.metrics.as_ref().map(|metrics| &metrics.tools);
                 self.meter = tools.map(|tools| find_meter(tools, target, meters, *is_completion));
             }
             CallEvent::GuestReturned(run) => self.record_run(run),
             CallEvent::StagesEnded { times, now } => self.record_times(times, *now),
             CallEvent::Ended(answer) => {
-                self.finish(CallEnding::from_answer(answer), limit_key(answer));
+                self.finish(OutcomeLabel::from_answer(answer), limit_key(answer));
             }
             _ => {}
         }
@@ -215,16 +215,20 @@ impl Drop for PendingCount {
         }
         // The code that catches the panic does not have the call's data.
         if std::thread::panicking() {
-            let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
+            let internal_errors = self
+                .counters
+                .internal_errors
+                .fetch_add(1, Ordering::Relaxed)
+                + 1;
             tracing::error!(
                 tool = self.tool,
                 internal_errors,
                 "a call ended because of an error in the server"
             );
-            self.count_in_metrics(CallEnding::Failed(ErrorKind::Internal));
+            self.count_in_metrics(OutcomeLabel::Failed(ErrorKind::Internal));
         } else {
-            self.tally.increment(ErrorKind::Cancelled);
-            self.count_in_metrics(CallEnding::Failed(ErrorKind::Cancelled));
+            self.counters.increment(ErrorKind::Cancelled);
+            self.count_in_metrics(OutcomeLabel::Failed(ErrorKind::Cancelled));
         }
     }
 }
@@ -239,16 +243,16 @@ mod tests {
     fn every_end_is_counted_once() {
         let metrics = Arc::<ServerMetrics>::default();
         let tally = Arc::new(CallCounters::new(Some(Arc::clone(&metrics))));
-        tally.begin("a").finish(CallEnding::Ok, None);
+        tally.begin("a").finish(OutcomeLabel::Ok, None);
         for count in 1..=2 {
             tally
                 .begin("a")
-                .finish(CallEnding::Failed(ErrorKind::Trap), None);
+                .finish(OutcomeLabel::Failed(ErrorKind::Trap), None);
             assert_eq!(tally.trap_count(), count);
         }
         tally
             .begin("a")
-            .finish(CallEnding::Failed(ErrorKind::Fuel), Some("limits.fuel"));
+            .finish(OutcomeLabel::Failed(ErrorKind::Fuel), Some("limits.fuel"));
         drop(tally.begin("a"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");

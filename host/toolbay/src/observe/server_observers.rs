@@ -8,15 +8,15 @@ use toolbay_otel::Telemetry;
 use toolbay_state::StateDatabase;
 
 use crate::config::Config;
-use crate::observe::audit_records::AuditSink;
+use crate::observe::call_audit_lines::CallAuditLines;
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_line::CallLine;
-use crate::observe::call_outcome::CallEnding;
-use crate::observe::call_recording::RecordingSink;
-use crate::observe::console_report::ConsoleSink;
+use crate::observe::call_outcome::OutcomeLabel;
+use crate::observe::call_recording::ServerRecording;
+use crate::observe::console_report::ConsoleReport;
 use crate::observe::learn::GrantLearner;
 use crate::observe::metrics::ServerMetrics;
 use crate::observe::outcome_counters::CallCounters;
+use crate::observe::server_audit::ServerAudit;
 use crate::observe::tracer::SpanTracer;
 
 /// The observers that a server starts with; `None` for those that are off.
@@ -25,13 +25,13 @@ pub(crate) struct EnabledObservers {
     /// Proposes grants from denials.
     pub(crate) learner: Option<GrantLearner>,
     /// Writes the audit log.
-    pub(crate) audited: Option<AuditSink>,
+    pub(crate) audit: Option<ServerAudit>,
     /// Counts calls for operators.
     pub(crate) metrics: Option<Arc<ServerMetrics>>,
     /// Reports calls to the console.
-    pub(crate) watch: Option<Arc<ServerActivity>>,
+    pub(crate) console: Option<Arc<ServerActivity>>,
     /// Records calls.
-    pub(crate) recorded: Option<RecordingSink>,
+    pub(crate) recording: Option<ServerRecording>,
     /// Exports telemetry to a collector.
     pub(crate) telemetry: Option<Telemetry>,
 }
@@ -40,12 +40,12 @@ pub(crate) struct EnabledObservers {
 pub(crate) struct ServerObservers {
     counters: Arc<CallCounters>,
     metrics: Option<Arc<ServerMetrics>>,
-    audit: Option<AuditSink>,
+    audit: Option<ServerAudit>,
     /// Data source of the console, once there is one.
     console: OnceLock<Arc<ServerActivity>>,
     /// True if the contents of calls are reported to the console.
     contents: bool,
-    recording: Option<RecordingSink>,
+    recording: Option<ServerRecording>,
     telemetry: Option<Telemetry>,
     tracer: Option<SpanTracer>,
     learner: Option<GrantLearner>,
@@ -58,10 +58,10 @@ impl ServerObservers {
     pub(crate) fn new(enabled: EnabledObservers, config: &Config) -> Self {
         let EnabledObservers {
             learner,
-            audited,
+            audit: audited,
             metrics,
-            watch,
-            recorded,
+            console: watch,
+            recording: recorded,
             telemetry,
         } = enabled;
         Self {
@@ -91,7 +91,7 @@ impl ServerObservers {
     }
 
     /// Returns the audit log, if there is one.
-    pub(crate) fn audit(&self) -> Option<&AuditSink> {
+    pub(crate) fn audit(&self) -> Option<&ServerAudit> {
         self.audit.as_ref()
     }
 
@@ -111,7 +111,7 @@ impl ServerObservers {
     }
 
     /// Returns the recording, if calls are recorded.
-    pub(crate) fn recording(&self) -> Option<&RecordingSink> {
+    pub(crate) fn recording(&self) -> Option<&ServerRecording> {
         self.recording.as_ref()
     }
 
@@ -145,22 +145,22 @@ impl ServerObservers {
     }
 
     /// Starts the audit log line of a call. Returns `None` if there is no log.
-    pub(crate) fn start_line(&self, caller: &str, tool: &str) -> Option<CallLine> {
+    pub(crate) fn start_line(&self, caller: &str, tool: &str) -> Option<CallAuditLines> {
         let audit = self.audit.as_ref()?;
-        Some(CallLine::start(audit, caller, tool))
+        Some(CallAuditLines::start(audit, caller, tool))
     }
 
     /// Starts the report of a call to the console. Returns `None` if there is no console.
-    pub(crate) fn start_console_report(&self, caller: &str, tool: &str) -> Option<ConsoleSink> {
+    pub(crate) fn start_console_report(&self, caller: &str, tool: &str) -> Option<ConsoleReport> {
         let console = self.console.get()?;
-        Some(ConsoleSink::start(console, caller, tool, self.contents))
+        Some(ConsoleReport::start(console, caller, tool, self.contents))
     }
 
     /// Records a call that was rejected before it reached its client's queue. The counters of the
     /// log do not include it.
     pub(crate) fn record_rejection(&self, caller: &str, tool: &str, rejection: CallRejection) {
         if let Some(metrics) = &self.metrics {
-            metrics.count_call(None, tool, CallEnding::Failed(rejection.reason.kind()));
+            metrics.count_call(None, tool, OutcomeLabel::Failed(rejection.reason.kind()));
             if let Some(key) = rejection.reason.key() {
                 metrics.count_limit(key);
             }

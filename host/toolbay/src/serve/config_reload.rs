@@ -1,12 +1,15 @@
 //! Reload of the configuration while the server runs (`SIGHUP`).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use crate::config::{Config, ConfigError, ConfigKeys, Flags, RemainingTokens};
+use crate::config::{
+    Config, ConfigError, ConfigKeys, Flags, RemainingTokens, environment_variables,
+};
 use crate::process::logging;
 use crate::serve::server::Server;
 
@@ -32,7 +35,7 @@ impl RunningConfig {
     ///
     /// The first mistake and the expected value, in one line.
     pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
-        let (config, keys) = Config::load_with_keys(&flags, environment_variables())?;
+        let (config, keys) = Config::load_with_keys(&flags, environment_variables()?)?;
         let flags = Flags {
             requires_config: config.file_read,
             ..flags
@@ -54,13 +57,24 @@ impl RunningConfig {
     /// longer in the file at once. For everything else, an invalid file changes nothing, and a file
     /// is read only when it has been unchanged for a second. Blocks.
     pub(crate) fn reload(&mut self, server: &Server) {
-        self.remove_tokens(server);
-        let Some(read) = self.read_settled() else {
+        let before = self.token_names();
+        self.reload_settings(server);
+        // A rotated token has the same name before and after.
+        let after = self.token_names();
+        server.forget_tokens(before.difference(&after).map(String::as_str));
+    }
+
+    fn token_names(&self) -> BTreeSet<String> {
+        let tokens = self.config.http.tokens.iter();
+        tokens.map(|token| token.name.clone()).collect()
+    }
+
+    fn reload_settings(&mut self, server: &Server) {
+        let Some(read) = self.read_settled(server) else {
             let file = self.config.file.display();
             tracing::error!("the configuration stays as it was: {file} changes continuously");
             return;
         };
-        self.remove_tokens(server);
         let changed =
             read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
         let (config, keys) = match changed {
@@ -112,13 +126,17 @@ impl RunningConfig {
     }
 
     /// Reads the file when it has been unchanged for long enough. Returns `None` if it keeps
-    /// changing.
+    /// changing. Removes tokens and rights at each attempt, before and after the wait.
     #[expect(
         clippy::disallowed_methods,
-        reason = "no event says that nobody goes on writing a file"
+        reason = "no event reports that a file is complete"
     )]
-    fn read_settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
+    fn read_settled(
+        &mut self,
+        server: &Server,
+    ) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
         (0..MAX_ATTEMPTS).find_map(|_| {
+            self.remove_tokens(server);
             let before = ConfigStamp::read(&self.config.file);
             let pause = before
                 .as_ref()
@@ -126,7 +144,9 @@ impl RunningConfig {
             if !pause.is_zero() {
                 sleep(pause);
             }
-            let read = Config::load_with_keys(&self.flags, environment_variables());
+            self.remove_tokens(server);
+            let read = environment_variables()
+                .and_then(|variables| Config::load_with_keys(&self.flags, variables));
             (ConfigStamp::read(&self.config.file) == before).then_some(read)
         })
     }
@@ -134,7 +154,8 @@ impl RunningConfig {
     /// Removes the tokens and rights that the file no longer contains, even if the file is invalid
     /// otherwise.
     fn remove_tokens(&mut self, server: &Server) {
-        let remaining = RemainingTokens::read(&self.flags, environment_variables());
+        let variables = environment_variables().unwrap_or_default();
+        let remaining = RemainingTokens::read(&self.flags, variables);
         let Some(narrowed) =
             remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining))
         else {
@@ -193,10 +214,4 @@ impl ConfigStamp {
         // Saturating, so that a clock that was set back does not lengthen the wait.
         SETTLE_TIME.saturating_sub(now.saturating_sub(changed))
     }
-}
-
-/// Returns the environment variables of this process. Skips those whose name or value is not UTF-8:
-/// Toolbay has no such variable.
-pub(crate) fn environment_variables() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }

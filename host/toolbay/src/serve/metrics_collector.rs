@@ -5,8 +5,8 @@ use toolbay_mcp::{MetricsForm, TransportTraffic};
 use toolbay_otel::MetricFamily;
 
 use crate::call::service::CallService;
-use crate::observe::audit_records::AuditSink;
-use crate::observe::metrics::{ProcessFigures, ServerFigures, collect_families, render};
+use crate::observe::metrics::{ProcessGauges, ServerGauges, collect_families, render};
+use crate::observe::server_audit::ServerAudit;
 
 /// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
 pub(crate) fn render_metrics(
@@ -26,12 +26,12 @@ pub(crate) fn collect_metrics(
     let metrics = observers.metrics()?;
     let snapshot = service.catalog().snapshot();
     let permits = service.admission().permits();
-    let figures = ServerFigures {
+    let figures = ServerGauges {
         running: permits.running_calls(),
         suspended: permits.suspended_count(),
         waiting: permits.waiting_count(),
         reserved: permits.reserved_memory(),
-        reloads: snapshot.generation,
+        published_snapshots: snapshot.generation,
         plugins: count_by_status(&snapshot),
         offered: [
             ("tool", snapshot.tools.len() as u64),
@@ -43,11 +43,11 @@ pub(crate) fn collect_metrics(
         compilations: service.sandbox().compile_counts(),
         traffic,
         state: observers.state_size(),
-        lost: observers.audit().map(AuditSink::lost_lines),
-        unsent: observers
+        lost_audit_lines: observers.audit().map(ServerAudit::lost_lines),
+        lost_telemetry: observers
             .telemetry()
             .map(toolbay_otel::Telemetry::lost_items),
-        process: ProcessFigures::read(),
+        process: ProcessGauges::read(),
     };
     Some(collect_families(metrics, &figures))
 }

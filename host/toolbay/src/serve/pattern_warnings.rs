@@ -32,7 +32,7 @@ pub(super) fn warn_unmatched(config: &Config, snapshot: &Snapshot) {
             .resources
             .keys()
             .chain(snapshot.templates.keys())
-            .chain(snapshot.files.keys());
+            .chain(snapshot.skill_files.keys());
         if !names.chain(uris).any(|name| pattern.matches(name)) {
             tracing::warn!(
                 "{place}: no tool, prompt or resource matches {:?}",

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot};
 use toolbay_console::ServerActivity;
-use toolbay_mcp::http::AuthPolicy;
+use toolbay_mcp::http::SharedAccess;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{McpServer, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
@@ -21,8 +21,8 @@ use toolbay_sandbox::Sandbox;
 
 use crate::call::service::CallService;
 use crate::config::Config;
-use crate::observe::audit_records::AuditGuard;
 use crate::observe::call_recording;
+use crate::observe::server_audit::AuditGuard;
 use crate::observe::server_observers::EnabledObservers;
 use crate::process::stderr;
 use crate::serve::console_opening;
@@ -53,7 +53,7 @@ pub struct Server {
     /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
     pub(super) rules: Option<Arc<LiveRules>>,
     /// Access control for HTTP.
-    doors: AuthPolicy,
+    doors: SharedAccess,
     /// Operators that may open the console; `None` until the console exists.
     operators: Mutex<Option<ConsoleOperators>>,
     _loading: DropGuard,
@@ -106,8 +106,8 @@ impl Server {
         protocol: ProtocolState,
         loading: CancellationToken,
     ) -> Self {
-        let audited = seen.audited.clone();
-        let recorded = seen.recorded.clone();
+        let audited = seen.audit.clone();
+        let recorded = seen.recording.clone();
         let service = CallService::new(catalog, sandbox, seen, &config);
         let host = Arc::new(ServerHost::new(service.clone(), &config));
         Self {
@@ -118,7 +118,7 @@ impl Server {
             config,
             sending: None,
             rules: None,
-            doors: AuthPolicy::default(),
+            doors: SharedAccess::default(),
             operators: Mutex::default(),
             _loading: loading.drop_guard(),
             _audited: audited.map(AuditGuard),
@@ -292,6 +292,17 @@ impl Server {
                 ..
             } = config.rules();
             live.update_defaults(&limits, rate_limit, require_approval);
+        }
+    }
+
+    /// Ends the sessions of tokens that were removed, and removes their tasks and stored results. A
+    /// token that is added later with the same name does not have them.
+    pub(crate) fn forget_tokens<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            let caller = http::token_caller_name(name);
+            self.doors.end_sessions_of(&caller);
+            self.protocol.tasks().remove_owner(&caller);
+            self.service.remove_results_of(&caller);
         }
     }
 

@@ -17,8 +17,8 @@ use toolbay_schema::JsonSchema;
 use toolbay_secrets::ProgramRunner;
 
 use crate::config::Config;
+use crate::observe::change_counter::ChangeCounter;
 use crate::observe::learn::GrantLearner;
-use crate::observe::publication_counter::ChangeCounter;
 use crate::observe::server_observers::EnabledObservers;
 use crate::serve::confinement::ServerConfinement;
 use crate::serve::mcp_host::ProtocolState;
@@ -190,10 +190,10 @@ impl ServerBuilder {
             None
         };
         Ok(EnabledObservers {
-            audited,
+            audit: audited,
             metrics: server_parts::create_metrics(&self.config),
-            watch,
-            recorded,
+            console: watch,
+            recording: recorded,
             ..EnabledObservers::default()
         })
     }
@@ -227,7 +227,7 @@ fn add_listeners(
     updates: &ResourceUpdates,
 ) -> CatalogPublisher {
     let mut publisher = publisher;
-    if let Some(audited) = &observers.audited {
+    if let Some(audited) = &observers.audit {
         publisher = publisher.with_listener(Arc::new(audited.clone()));
     }
     if let Some(metrics) = &observers.metrics {

@@ -15,9 +15,9 @@ use toolbay_recording::{CallRecorder, RecordingFile};
 use toolbay_state::StateStore;
 
 use crate::config::{Arguments, Config};
-use crate::observe::audit_records::AuditSink;
-use crate::observe::call_recording::RecordingSink;
+use crate::observe::call_recording::ServerRecording;
 use crate::observe::metrics::ServerMetrics;
+use crate::observe::server_audit::ServerAudit;
 use crate::process::stderr;
 
 /// Notifies subscribed clients of changed resources.
@@ -88,13 +88,13 @@ pub(super) fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<
 }
 
 /// Opens the audit log that the configuration requests.
-pub(super) fn open_audit_log(config: &Config) -> anyhow::Result<Option<AuditSink>> {
+pub(super) fn open_audit_log(config: &Config) -> anyhow::Result<Option<ServerAudit>> {
     let Some(settings) = config.audit.settings() else {
         return Ok(None);
     };
     let audit = AuditLog::open(&settings, config.server.max_entered_calls())
         .context("failed to open the audit log")?;
-    Ok(Some(AuditSink::new(
+    Ok(Some(ServerAudit::new(
         audit,
         config.audit.arguments == Arguments::Full,
     )))
@@ -104,7 +104,7 @@ pub(super) fn open_audit_log(config: &Config) -> anyhow::Result<Option<AuditSink
 pub(super) fn open_recording(
     config: &Config,
     opened: Option<RecordingFile>,
-) -> anyhow::Result<Option<RecordingSink>> {
+) -> anyhow::Result<Option<ServerRecording>> {
     let Some(settings) = config.record.settings() else {
         return Ok(None);
     };
@@ -113,7 +113,7 @@ pub(super) fn open_recording(
         Some(opened) => CallRecorder::start(opened, &settings, version)?,
         None => CallRecorder::open(&settings, version)?,
     };
-    Ok(Some(RecordingSink::new(
+    Ok(Some(ServerRecording::new(
         recorder,
         config.record.tools.clone(),
     )))

@@ -49,7 +49,7 @@ static toolbay_result *count(const void *arguments) {
     for (size_t i = 0; i < text.size; i++) {
         const unsigned char c = (unsigned char)text.data[i];
         const bool space = isspace(c);
-        if ((c & 0xC0) != 0x80) counted.characters++; /* the others continue a code point */
+        if ((c & 0xC0) != 0x80) counted.characters++; /* the other bytes continue a code point */
         if (!space && !in_word) counted.words++;
         if (c == '\n') counted.lines++;
         in_word = !space;

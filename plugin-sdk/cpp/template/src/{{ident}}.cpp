@@ -37,7 +37,7 @@ Counted count(const Text &args) {
     unsigned characters = 0, words = 0, lines = args.text.empty() ? 0 : 1;
     bool in_word = false;
     for (const unsigned char c : args.text) {
-        if ((c & 0xC0) != 0x80) characters++; // the others continue a code point
+        if ((c & 0xC0) != 0x80) characters++; // the other bytes continue a code point
         if (!is_space(c) && !in_word) words++;
         if (c == '\n') lines++;
         in_word = !is_space(c);

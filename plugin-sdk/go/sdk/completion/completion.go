@@ -28,19 +28,19 @@ import (
 	"toolbay/internal/offer"
 )
 
-// Result is what a function that completes can return: values, best first, or
-// values of which there are more.
+// Result is the set of types that a completing function can return: values, best
+// first, or Values, which can state that there are more.
 type Result interface {
 	[]string | Values
 }
 
-// Values are those that an argument could have.
+// Values are suggestions for the value of an argument.
 type Values struct {
-	// Values are best first. A client gets the first hundred.
+	// Values are the suggestions, best first. A client gets the first hundred.
 	Values []string
-	// Total is how many there are in all; 0 if that is unknown.
+	// Total is the total number of values; 0 if it is unknown.
 	Total uint32
-	// HasMore: whether there are more than Values.
+	// HasMore is true if there are more values than those in Values.
 	HasMore bool
 }
 
@@ -55,9 +55,9 @@ type Completion struct {
 // so far, and the arguments that are complete. G is a map[string]string, or a
 // struct with fields for some or all of the arguments, such as the one that the
 // prompt itself takes. In a struct, an argument that is not complete, or whose
-// text does not fit, has its default or its zero value.
+// text cannot be converted, has its default or its zero value.
 //
-// Nothing can be asked of the user meanwhile.
+// The function cannot ask the user questions.
 func Of[G any, R Result](argument string, complete func(ctx *toolbay.Context, typed string, given G) (R, error)) Completion {
 	return Completion{argument, reflect.TypeFor[G](), func(ctx *toolbay.Context, typed string, given map[string]string) (Values, error) {
 		var known G
@@ -77,16 +77,16 @@ func Of[G any, R Result](argument string, complete func(ctx *toolbay.Context, ty
 	}}
 }
 
-// Among completes an argument with those of some values that begin with what
-// the user has typed, in any case.
+// Among completes an argument with the values that begin with the text that the
+// user has typed, ignoring case.
 func Among(argument string, values ...string) Completion {
 	return Of(argument, func(_ *toolbay.Context, typed string, _ map[string]string) ([]string, error) {
 		return BeginningWith(typed, values...), nil
 	})
 }
 
-// BeginningWith are those of the values that begin with what the user has
-// typed, in any case.
+// BeginningWith returns the values that begin with the text that the user has
+// typed, ignoring case.
 func BeginningWith(typed string, values ...string) []string {
 	typed = strings.ToLower(typed)
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool {
@@ -100,7 +100,8 @@ func (Completion) ForPrompt(offer.Option) {}
 // ForResource makes it an option of a resource template.
 func (Completion) ForResource(offer.Option) {}
 
-// Check refuses a completion that the target cannot have. The SDK calls it.
+// Check returns an error if the target cannot have the completion. The SDK calls
+// it.
 func (c Completion) Check(target offer.Target, arguments []string) {
 	refuse := func(why string) {
 		panic(fmt.Sprintf("toolbay: %s: the completion of %q: %s", target, c.argument, why))
@@ -145,13 +146,13 @@ var all = map[place]Completion{}
 
 // Request is an argument that a user is typing: see [Complete].
 type Request struct {
-	// Prompt is the name of the prompt that has it, or empty.
+	// Prompt is the name of the prompt that has the argument, or empty.
 	Prompt string
-	// Template is the resource template that has it, or empty.
+	// Template is the resource template that has the argument, or empty.
 	Template string
-	// Argument is its name.
+	// Argument is the name of the argument.
 	Argument string
-	// Typed is what the user has typed so far.
+	// Typed is the text that the user has typed so far.
 	Typed string
 	// Given are the arguments that are complete.
 	Given map[string]string
@@ -162,7 +163,7 @@ type Request struct {
 //	var host toolbay.Test
 //	values, err := completion.Complete(host.Context(), completion.Request{Prompt: "travel", Argument: "country", Typed: "F"})
 //
-// There are no values for an argument that nothing completes.
+// An argument without a completion has no values.
 func Complete(ctx *toolbay.Context, request Request) (Values, error) {
 	target := offer.Target{Kind: offer.Prompt, Name: request.Prompt}
 	if request.Template != "" {

@@ -33,7 +33,7 @@ func complete(kind uint32, name unsafe.Pointer, nameLen uint32, argument unsafe.
 	})
 }
 
-// The host calls this when it has copied the answer.
+// The host calls this function after it has copied the result.
 //
 //go:wasmexport cabi_post_toolbay:plugin/completion@0.2.0#complete
 func completeDone(unsafe.Pointer) { abi.Answered() }

@@ -3,9 +3,9 @@
 //	import _ "toolbay/nethttp"
 //
 // makes it the transport of [http.DefaultClient], so that [http.Get] works, and
-// whatever uses it. A client of your own takes it as &http.Client{Transport:
-// nethttp.Transport{}}. The operator's grant must allow each request, and each
-// redirect that the client follows.
+// any code that uses this client. For your own client, use
+// &http.Client{Transport: nethttp.Transport{}}. The operator's grant must allow
+// each request, and each redirect that the client follows.
 package nethttp
 
 import (
@@ -21,12 +21,13 @@ func init() {
 	http.DefaultTransport = Transport{}
 }
 
-// Transport is an [http.RoundTripper]. It holds the whole body of a request in
-// memory, and the response's only as far as it is read.
+// Transport is an [http.RoundTripper]. It stores the complete body of a request
+// in memory. It streams the body of the response.
 type Transport struct {
-	// Timeout is how long connecting, the beginning of the response, and each
-	// further piece of it may take; as long as the call if it is 0. A client's
-	// own timeout does nothing: nothing else happens while the plugin waits.
+	// Timeout is the limit for connecting, for the beginning of the response, and
+	// for each further part of it. If it is 0, only the call's timeout applies. A
+	// client's own timeout has no effect: no other code runs while the plugin
+	// waits.
 	Timeout time.Duration
 }
 

@@ -27,7 +27,7 @@ func getPrompt(name unsafe.Pointer, nameLen uint32, arguments unsafe.Pointer, co
 	})
 }
 
-// The host calls these when it has copied the answer.
+// The host calls these functions after it has copied the result.
 
 //go:wasmexport cabi_post_toolbay:plugin/prompts@0.2.0#list-prompts
 func listPromptsDone(unsafe.Pointer) { abi.Answered() }

@@ -14,8 +14,8 @@
 //		prompts.Add("review", "Reviews a piece of code.", review, prompts.Title("Review code"))
 //	}
 //
-// A plugin that imports this package exports the interface of the contract that
-// has prompts; other plugins do not.
+// A plugin that imports this package exports the interface of the contract for
+// prompts. Other plugins do not.
 package prompts
 
 import (
@@ -30,10 +30,10 @@ import (
 	"toolbay/internal/offer"
 )
 
-// Result is what the function of a prompt can return:
+// Result is the set of types that the function of a prompt can return:
 //
-//	string             a text that the user says
-//	toolbay.Content    another block that the user says
+//	string             a text, as a message of the user
+//	toolbay.Content    another block, as a message of the user
 //	toolbay.Message    a message of the user or of the model
 //	[]toolbay.Message  several messages
 //	Output             several messages, with a description
@@ -43,18 +43,18 @@ type Result interface {
 
 // Output is a prompt with its arguments filled in.
 type Output struct {
-	// Description is what the prompt is for, if the arguments make that more
-	// precise than its definition.
+	// Description is the purpose of the prompt, if the arguments make it more
+	// specific than the definition.
 	Description string
-	// Messages are in order.
+	// Messages are the messages, in order.
 	Messages []toolbay.Message
 	// Meta has further members for the result's _meta.
 	Meta map[string]any
 }
 
 // Add offers a function as a prompt. Call it in an init function, once for each
-// prompt; a mistake in a name or in a type is a panic that says what to write
-// instead.
+// prompt. It panics on an error in a name or in a type, with a message that
+// states the solution.
 //
 // A is a struct whose fields are the arguments: struct{} if there are none.
 // Clients give them as texts, so a field is a string, a number, a bool, or of a
@@ -62,12 +62,12 @@ type Output struct {
 //
 //	json:"code"         the name of the argument
 //	title:"…"           a display name
-//	description:"…"     what the argument is
+//	description:"…"     the meaning of the argument
 //	default:"…"         the value of an argument that is left out
 //
-// An argument must be given unless it has a default, omitempty or omitzero, or
-// is a pointer. The host refuses a request without it, and one with arguments
-// that there are not. A text that does not fit a field's type is refused before
+// An argument is required unless it has a default, omitempty or omitzero, or is
+// a pointer. The host refuses a request without it, and a request with unknown
+// arguments. A text that cannot be converted to a field's type is refused before
 // the function runs.
 func Add[A any, R Result](name, description string, run func(*toolbay.Context, A) (R, error), options ...Option) {
 	definition := Definition{Name: name, Description: description}
@@ -121,7 +121,7 @@ func Add[A any, R Result](name, description string, run func(*toolbay.Context, A
 	}
 }
 
-// arguments are those that the fields of a struct describe.
+// arguments returns the arguments that the fields of a struct describe.
 func arguments(target offer.Target, t reflect.Type) []Argument {
 	found, err := fields.OfTexts(t)
 	if err != nil {
@@ -157,13 +157,13 @@ func outputOf(result any) Output {
 	return result.(Output)
 }
 
-// Definition is a prompt as clients see it.
+// Definition is a prompt as clients receive it.
 type Definition struct {
-	// Name is what clients get it by.
+	// Name is the name by which clients get it.
 	Name string
 	// Title is a display name.
 	Title string
-	// Description is what the prompt is for.
+	// Description is the purpose of the prompt.
 	Description string
 	// Arguments are in the order of the fields.
 	Arguments []Argument
@@ -173,7 +173,7 @@ type Definition struct {
 	Meta map[string]any
 }
 
-// Argument is an argument of a prompt, as clients see it.
+// Argument is an argument of a prompt, as clients receive it.
 type Argument struct {
 	Name        string
 	Title       string
@@ -184,7 +184,7 @@ type Argument struct {
 // Option sets a property of a prompt, or completes an argument of it:
 // completion.Of and completion.Among of package toolbay/completion.
 type Option interface {
-	// ForPrompt keeps other options out.
+	// ForPrompt excludes options of other items.
 	ForPrompt(offer.Option)
 }
 
@@ -192,7 +192,7 @@ type setting func(*Definition)
 
 func (setting) ForPrompt(offer.Option) {}
 
-// Title is a display name.
+// Title sets a display name.
 func Title(title string) Option {
 	return setting(func(d *Definition) { d.Title = title })
 }
@@ -207,7 +207,7 @@ func Meta(members map[string]any) Option {
 	return setting(func(d *Definition) { d.Meta = members })
 }
 
-// All are the definitions of all prompts, in the order in which they were
+// All returns the definitions of all prompts, in the order in which they were
 // offered.
 func All() []Definition {
 	definitions := make([]Definition, 0, len(all))
@@ -217,7 +217,7 @@ func All() []Definition {
 	return definitions
 }
 
-// Get fills in a prompt by its name, as the host does:
+// Get fills in a prompt by its name, like the host:
 //
 //	var host toolbay.Test
 //	output, err := prompts.Get(host.Context(), "review", map[string]string{"code": "…"})
@@ -231,7 +231,7 @@ func Get(ctx *toolbay.Context, name string, arguments map[string]string) (Output
 	})
 }
 
-// meta is the _meta of a result.
+// meta returns the _meta of a result.
 func (o Output) meta() (json.RawMessage, error) {
 	if o.Meta == nil {
 		return nil, nil
@@ -243,8 +243,8 @@ func (o Output) meta() (json.RawMessage, error) {
 	return text, nil
 }
 
-// prompt is one prompt. It is described when somebody asks: each call of a
-// plugin starts the program anew, and needs no description.
+// prompt is one prompt. It is described only on request: each call of a plugin
+// restarts the program, and needs no description.
 type prompt struct {
 	describe func() Definition
 	get      func(ctx *toolbay.Context, arguments map[string]string) (Output, error)

@@ -34,7 +34,7 @@ func readResource(uri unsafe.Pointer, uriLen uint32) unsafe.Pointer {
 	})
 }
 
-// The host calls these when it has copied the answer.
+// The host calls these functions after it has copied the result.
 
 //go:wasmexport cabi_post_toolbay:plugin/resources@0.2.0#list-resources
 func listResourcesDone(unsafe.Pointer) { abi.Answered() }

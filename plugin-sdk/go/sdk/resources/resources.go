@@ -1,4 +1,4 @@
-// Package resources offers resources: what clients read by URI.
+// Package resources offers resources, which clients read by URI.
 //
 //	func rules(*toolbay.Context, struct{}) (string, error) {
 //		return "There are none.", nil
@@ -20,8 +20,8 @@
 //		resources.Add("game://players/{name}/cards", "cards", "What a player has.", cards)
 //	}
 //
-// A plugin that imports this package exports the interface of the contract that
-// has resources; other plugins do not.
+// A plugin that imports this package exports the interface of the contract for
+// resources. Other plugins do not.
 package resources
 
 import (
@@ -42,26 +42,28 @@ import (
 // ErrNotFound is the error of a function whose resource does not exist.
 var ErrNotFound = errors.New("there is no such resource")
 
-// Result is what the function of a resource can return:
+// Result is the set of types that the function of a resource can return:
 //
 //	string      a text
 //	[]byte      bytes
-//	Contents    either, with a MIME type or a URI of its own: see Text, Bytes and JSON
+//	Contents    either, with its own MIME type or URI: see Text, Bytes and JSON
 //	[]Contents  several items; none means that there is no such resource
 type Result interface {
 	string | []byte | Contents | []Contents
 }
 
-// Contents is one item of what was read. Make one with [Text], [Bytes] or
-// [JSON], and say more by its fields:
+// Contents is one item of a resource. Create one with [Text], [Bytes] or [JSON],
+// and set further fields if needed:
 //
 //	picture := resources.Bytes(png)
 //	picture.MIMEType, picture.URI = "image/png", "sky://now/picture"
 //	return []resources.Contents{resources.Text("blue"), picture}, nil
 type Contents struct {
-	// URI is that of an item below the one that was read; empty means that one.
+	// URI is the URI of an item below the one that was read. If it is empty, the
+	// item has the URI that was read.
 	URI string
-	// MIMEType is that of the item; empty means that of the definition.
+	// MIMEType is the MIME type of the item. If it is empty, the item has that of
+	// the definition.
 	MIMEType string
 	// Text is the content, if it is text.
 	Text string
@@ -71,12 +73,12 @@ type Contents struct {
 	Meta map[string]any
 }
 
-// Text is an item that is text.
+// Text returns an item with a text.
 func Text(text string) Contents {
 	return Contents{Text: text}
 }
 
-// Bytes is an item that is bytes.
+// Bytes returns an item with bytes.
 func Bytes(data []byte) Contents {
 	if data == nil {
 		data = []byte{}
@@ -84,7 +86,7 @@ func Bytes(data []byte) Contents {
 	return Contents{Data: data}
 }
 
-// JSON is an item that is the JSON of a value: return resources.JSON(value).
+// JSON returns an item with a value as JSON: return resources.JSON(value).
 func JSON(value any) (Contents, error) {
 	text, err := jsontext.Of(value)
 	if err != nil {
@@ -94,18 +96,17 @@ func JSON(value any) (Contents, error) {
 }
 
 // Add offers a function as a resource. Call it in an init function, once for
-// each resource; a mistake in a URI, a name or a type is a panic that says what
-// to write instead.
+// each resource. It panics on an error in a URI, a name or a type, with a message
+// that states the solution.
 //
 // The URI is fixed, or a template: {name} stands for one or more characters
 // other than /, ? and #, and {+name} for any. A is a struct with a field for
 // each variable: struct{} if there are none. A field is a string, a number, a
-// bool, or of a type with UnmarshalText, and has the name of its variable by the
-// tag json. The value of {name} is decoded: %20 is a space. That of {+name}
-// stays as it is.
+// bool, or of a type with UnmarshalText. Its tag json is the name of the variable.
+// The value of {name} is decoded: %20 is a space. That of {+name} is not decoded.
 //
-// A URI that fits several templates is read by the first, and one that is fixed
-// by its own function. The host refuses other URIs.
+// The function of a fixed URI takes precedence. Otherwise, the first template
+// that matches reads the resource. The host refuses other URIs.
 func Add[A any, R Result](uriOrTemplate, name, description string, run func(*toolbay.Context, A) (R, error), options ...Option) {
 	definition := Definition{URI: uriOrTemplate, Name: name, Description: description}
 	var completions []offer.Completion
@@ -143,7 +144,7 @@ func itemsOf(result any) []Contents {
 	return result.([]Contents)
 }
 
-// add adds a resource, unless it has a mistake.
+// add adds a resource, unless it has an error.
 func add(added *resource) {
 	definition := added.definition
 	target := offer.Target{Kind: offer.Template, Name: definition.URI}
@@ -177,7 +178,7 @@ func (r *resource) refuse(why string) {
 	panic(fmt.Sprintf("toolbay: resource %q: %s", r.definition.URI, why))
 }
 
-// check refuses what the types and the options do not fit together.
+// check refuses types and options that contradict each other.
 func (r *resource) check() {
 	variables := r.template.Variables()
 	found, err := fields.OfTexts(r.arguments)
@@ -204,7 +205,7 @@ func (r *resource) check() {
 	}
 }
 
-// Definition is a resource, or a template of resources, as clients see it.
+// Definition is a resource, or a template of resources, as clients receive it.
 type Definition struct {
 	// URI is the URI or the template.
 	URI string
@@ -212,18 +213,19 @@ type Definition struct {
 	Name string
 	// Title is a display name.
 	Title string
-	// Description is what it is, written for the model.
+	// Description describes it for the model.
 	Description string
 	// MIMEType is the type of its content, if it is known.
 	MIMEType string
-	// Size is that of its content in bytes, if it is known. A template has none.
+	// Size is the size of its content in bytes, if it is known. A template has
+	// none.
 	Size uint64
-	// Audience is who it is for; empty means everyone.
+	// Audience is its audience; empty means everyone.
 	Audience []toolbay.Role
-	// Priority is how important it is, from 0.0 (optional) to 1.0 (required), if
-	// it is said.
+	// Priority is its importance, from 0.0 (optional) to 1.0 (required), if it is
+	// set.
 	Priority *float64
-	// LastModified is when it was last changed, in ISO 8601:
+	// LastModified is the time when it was last modified, in ISO 8601:
 	// "2026-01-12T15:00:58Z". A template has none.
 	LastModified string
 	// Icons are its icons.
@@ -235,7 +237,7 @@ type Definition struct {
 // Option sets a property of a resource, or completes a variable of its URI:
 // completion.Of and completion.Among of package toolbay/completion.
 type Option interface {
-	// ForResource keeps other options out.
+	// ForResource excludes options of other items.
 	ForResource(offer.Option)
 }
 
@@ -243,34 +245,34 @@ type setting func(*Definition)
 
 func (setting) ForResource(offer.Option) {}
 
-// Title is a display name.
+// Title sets a display name.
 func Title(title string) Option {
 	return setting(func(d *Definition) { d.Title = title })
 }
 
-// MIMEType is the type of the content. Contents without one of their own have
-// it too.
+// MIMEType sets the type of the content. Contents without their own type also
+// have it.
 func MIMEType(mimeType string) Option {
 	return setting(func(d *Definition) { d.MIMEType = mimeType })
 }
 
-// Size is how many bytes the content has.
+// Size sets the size of the content in bytes.
 func Size(bytes uint64) Option {
 	return setting(func(d *Definition) { d.Size = bytes })
 }
 
-// For sets who the resource is for.
+// For sets the audience of the resource.
 func For(audience ...toolbay.Role) Option {
 	return setting(func(d *Definition) { d.Audience = audience })
 }
 
-// Priority sets how important the resource is, from 0.0 (optional) to 1.0
+// Priority sets the importance of the resource, from 0.0 (optional) to 1.0
 // (required).
 func Priority(priority float64) Option {
 	return setting(func(d *Definition) { d.Priority = &priority })
 }
 
-// LastModified is when the content was last changed, in ISO 8601:
+// LastModified sets the time when the content was last modified, in ISO 8601:
 // "2026-01-12T15:00:58Z".
 func LastModified(when string) Option {
 	return setting(func(d *Definition) { d.LastModified = when })
@@ -286,13 +288,13 @@ func Meta(members map[string]any) Option {
 	return setting(func(d *Definition) { d.Meta = members })
 }
 
-// All are the definitions of the resources whose URIs are fixed, in the order
+// All returns the definitions of the resources whose URIs are fixed, in the order
 // in which they were offered.
 func All() []Definition {
 	return definitions(false)
 }
 
-// Templates are the definitions of the templates, in the order in which they
+// Templates returns the definitions of the templates, in the order in which they
 // were offered.
 func Templates() []Definition {
 	return definitions(true)
@@ -309,12 +311,12 @@ func definitions(templates bool) []Definition {
 	return found
 }
 
-// Read reads a resource by its URI, as the host does:
+// Read reads a resource by its URI, like the host:
 //
 //	var host toolbay.Test
 //	contents, err := resources.Read(host.Context(), "game://players/Ada/cards")
 //
-// There is nothing in contents if there is no such resource.
+// contents is empty if there is no such resource.
 func Read(ctx *toolbay.Context, uri string) ([]Contents, error) {
 	for _, templates := range []bool{false, true} {
 		for _, resource := range all {
@@ -330,7 +332,7 @@ func Read(ctx *toolbay.Context, uri string) ([]Contents, error) {
 	return nil, nil
 }
 
-// contents are the items with what the author left out.
+// contents returns the items, and sets the members that the author left out.
 func (r *resource) contents(ctx *toolbay.Context, uri string, values map[string]string) ([]Contents, error) {
 	read, err := guard.Run("resource", ctx.Debugf, func() ([]Contents, error) {
 		return r.read(ctx, values)
@@ -356,7 +358,7 @@ func (r *resource) contents(ctx *toolbay.Context, uri string, values map[string]
 	return items, nil
 }
 
-// meta is the _meta of an item.
+// meta returns the _meta of an item.
 func (c Contents) meta() (json.RawMessage, error) {
 	if c.Meta == nil {
 		return nil, nil
@@ -368,8 +370,8 @@ func (c Contents) meta() (json.RawMessage, error) {
 	return text, nil
 }
 
-// resource is one resource or template. Its types are checked when somebody
-// lists it: each call of a plugin starts the program anew, and needs no check.
+// resource is one resource or template. Its types are checked only when it is
+// listed: each call of a plugin restarts the program, and needs no check.
 type resource struct {
 	definition  Definition
 	template    uri.Template

@@ -48,5 +48,5 @@ func init() {
 	toolbay.Tool("{{ident}}_count", "Counts the characters, words and lines of a text.", count, toolbay.ReadOnly(true))
 }
 
-// A plugin has no main: the host starts it by calling a tool.
+// A plugin needs no main: the host starts it by calling a tool.
 func main() {}

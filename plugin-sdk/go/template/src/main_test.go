@@ -43,7 +43,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// As the host calls it: with JSON.
+// Calls the tool like the host: with JSON.
 func TestCall(t *testing.T) {
 	var host toolbay.Test
 	reply, err := host.Call("{{ident}}_greet", `{"name": "Ada"}`)

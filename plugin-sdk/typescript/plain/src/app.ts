@@ -1,4 +1,4 @@
-// The functions that wit/{{name}}.wit promises: each is a tool.
+// The functions that wit/{{name}}.wit declares: each is a tool.
 
 interface Counts {
   characters: number;

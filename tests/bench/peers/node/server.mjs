@@ -1,5 +1,6 @@
-// A server on the official TypeScript SDK, with the tools that `cargo xtask bench` calls. Without arguments it speaks
-// standard input and output; with a port, HTTP at /mcp: sessions, and requests of 2026-07-28, which have none.
+// A server with the official TypeScript SDK, with the tools that `cargo xtask bench` calls. Without arguments, it
+// uses standard input and output; with a port, HTTP at /mcp, with sessions and with requests of 2026-07-28, which
+// have none.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 

@@ -1,6 +1,6 @@
-"""A server on the official Python SDK, with the tools that `cargo xtask bench` calls.
+"""A server with the official Python SDK, with the tools that `cargo xtask bench` calls.
 
-Without arguments it speaks standard input and output; with a port, HTTP at /mcp.
+Without arguments, it uses standard input and output; with a port, HTTP at /mcp.
 """
 
 import sys

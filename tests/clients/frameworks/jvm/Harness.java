@@ -19,15 +19,16 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What every client on the JVM does with the real server, in the folder with the oddest plugins.
+ * The conversation of every client on the JVM with the real server, in the folder with the most
+ * unusual plugins.
  *
  * <p>{@code MAIN MODE TRANSPORT SERVER FOLDER CALLS CACHE NEWCOMER}, as in harness.mjs.
  */
 public final class Harness {
-    /** What anything may take. */
+    /** The timeout of each operation. */
     private static final Duration PATIENCE = Duration.ofMinutes(5);
 
-    /** Calls that are open at once on one session. */
+    /** The number of concurrent calls on one session. */
     private static final int AT_ONCE = 400;
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -35,27 +36,27 @@ public final class Harness {
     private int passed;
     private int failed;
 
-    /** Where the server is: a command, or a URL. */
+    /** The target of the connection: a command, or a URL. */
     public record Target(String transport, List<String> command, Map<String, String> environment, String url) {}
 
-    /** What a client offers. */
+    /** The interface of a client. */
     public interface Framework extends AutoCloseable {
-        /** The tools that it lists. */
+        /** Returns the tools that it lists. */
         Set<String> names() throws Exception;
 
-        /** The URIs of the resources that it lists. */
+        /** Returns the URIs of the resources that it lists. */
         Set<String> uris() throws Exception;
 
-        /** What a tool returns, as text. It throws what the client throws. */
+        /** Returns the result of a tool, as text. It throws the exceptions of the client. */
         String call(String name, JsonNode arguments) throws Exception;
     }
 
-    /** Makes a client. It releases {@code changed} whenever it is notified of a new list. */
+    /** Creates a client. It releases {@code changed} whenever it is notified of a new list. */
     public interface Connect {
         Framework to(Target target, Semaphore changed) throws Exception;
     }
 
-    /** Has the conversation that the arguments name, and ends the program. */
+    /** Has the conversation of the arguments, and ends the program. */
     public static void main(String[] args, Connect connect) throws Exception {
         Harness harness = new Harness();
         Path root = Files.createTempDirectory("toolbay-");
@@ -113,7 +114,7 @@ public final class Harness {
             if (line == null) {
                 throw new IOException("the server did not start");
             }
-            // Read to its end, so that the server never waits for it.
+            // Read to its end, so that the server never blocks.
             Thread reader = new Thread(() -> said.lines().forEach(ignored -> {}));
             reader.setDaemon(true);
             reader.start();
@@ -160,7 +161,7 @@ public final class Harness {
         }
     }
 
-    /** Makes calls at once on one session. */
+    /** Makes concurrent calls on one session. */
     private void many(Framework framework) throws Exception {
         var threads = Executors.newFixedThreadPool(AT_ONCE);
         List<Future<String>> calls = new ArrayList<>();
@@ -179,7 +180,8 @@ public final class Harness {
         check(AT_ONCE + " calls at once on one session", wrong == null, wrong);
     }
 
-    /** Waits until the client was notified of a list in which there is, or is not, the newcomer. */
+    /** Waits until the client was notified of a list that contains, or does not contain, the
+     * newcomer. */
     private static void until(Framework framework, Semaphore changed, boolean there) throws Exception {
         while (framework.names().contains("shout") != there) {
             if (!changed.tryAcquire(PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
@@ -196,7 +198,7 @@ public final class Harness {
         }
     }
 
-    /** Whether a text is what a tool is expected to return. */
+    /** Returns whether a text is the expected result of a tool. */
     private static boolean fits(String text, JsonNode expected) {
         if (expected.isTextual()) {
             return text.contains(expected.asText());

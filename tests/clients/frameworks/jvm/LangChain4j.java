@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 
 /** LangChain4j's client ({@code langchain4j-mcp}) against the real server: see Harness. */
 public final class LangChain4j {
-    /** What a call may take: all of them wait for two cores. */
+    /** The timeout of a call: all of them share two cores. */
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
     public static void main(String[] args) throws Exception {
@@ -59,7 +59,7 @@ public final class LangChain4j {
         };
     }
 
-    /** Deprecated or not, each transport that it has. */
+    /** Returns the transport to a target. All of its transports are tested, including deprecated ones. */
     @SuppressWarnings({"deprecation", "removal"})
     private static McpTransport transport(Harness.Target target) {
         return switch (target.transport()) {

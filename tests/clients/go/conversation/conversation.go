@@ -1,9 +1,9 @@
-// Package conversation is what every Go client does with the real server.
+// Package conversation is the conversation of every Go client with the real server.
 //
 //	CLIENT MODE TRANSPORT SERVER PLUGINS NEWCOMER
 //
 // MODE is auto or legacy; TRANSPORT stdio, http or sse; SERVER the binary; PLUGINS a folder with the sample plugins;
-// NEWCOMER a further plugin, with the tool shout, to drop in.
+// NEWCOMER a further plugin, with the tool shout, which the test adds later.
 package conversation
 
 import (
@@ -22,19 +22,19 @@ import (
 	"time"
 )
 
-// patience is what the whole conversation may take.
+// patience is the timeout of the whole conversation.
 const patience = 3 * time.Minute
 
-// atOnce is the number of calls that are open at once on one session.
+// atOnce is the number of concurrent calls on one session.
 const atOnce = 400
 
-// endless is the grant of a plugin that never ends: one call at a time, for as long as it likes.
+// endless is the grant of a plugin that never ends: one call at a time, without a timeout.
 const endless = "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n"
 
-// unlimited is the grant of a plugin that is called many times at once.
+// unlimited is the grant of a plugin with many concurrent calls.
 const unlimited = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n"
 
-// Result is what a tool returned.
+// Result is the result of a tool.
 type Result struct {
 	Text       string
 	Structured any
@@ -45,30 +45,30 @@ type Result struct {
 type Client interface {
 	// Names lists the tools.
 	Names(ctx context.Context) ([]string, error)
-	// Call calls a tool. With progress, it is told of it.
+	// Call calls a tool. If progress is set, it receives the progress.
 	Call(ctx context.Context, name string, arguments map[string]any, progress bool) (Result, error)
-	// IsUnknown tells the error of a tool that does not exist.
+	// IsUnknown reports whether the error is that of a tool that does not exist.
 	IsUnknown(err error) bool
 	// SetLevel sets the lowest level of log messages, in a session.
 	SetLevel(ctx context.Context, level string) error
-	// Revision is what was negotiated.
+	// Revision returns the negotiated revision.
 	Revision() string
-	// Lacks says what the package cannot do on this transport.
+	// Lacks returns the abilities that the package lacks on this transport.
 	Lacks(ability Ability) bool
 	Close() error
 }
 
-// Ability is something that not every package can do on every transport.
+// Ability is a feature that not every package has on every transport.
 type Ability int
 
 const (
-	// Answers is that the client answers questions.
+	// Answers means that the client answers questions.
 	Answers Ability = iota
-	// Cancels is that the server is notified of a call that is given up.
+	// Cancels means that the server is notified of a cancelled call.
 	Cancels
 )
 
-// News is what the server says unasked.
+// News has the notifications and requests of the server.
 type News struct {
 	Changed  chan struct{}
 	Progress chan float64
@@ -77,7 +77,7 @@ type News struct {
 	Asked chan string
 }
 
-// Target is where the server is: a command, or a URL.
+// Target is the target of the connection: a command, or a URL.
 type Target struct {
 	Command *exec.Cmd
 	URL     string
@@ -85,7 +85,7 @@ type Target struct {
 	SSE     bool
 }
 
-// Connect makes a client of the package.
+// Connect creates a client of the package.
 type Connect func(ctx context.Context, to Target, news *News) (Client, error)
 
 type checks struct{ passed, failed int }
@@ -100,7 +100,7 @@ func (c *checks) check(what string, ok bool, otherwise any) {
 	}
 }
 
-// Main has the conversation that the arguments name, and ends the program.
+// Main has the conversation of the arguments, and ends the program.
 func Main(connect Connect) {
 	if len(os.Args) != 6 {
 		fmt.Fprintln(os.Stderr, "usage: CLIENT MODE TRANSPORT SERVER PLUGINS NEWCOMER")
@@ -135,7 +135,7 @@ func run(ctx context.Context, connect Connect, c *checks) error {
 		command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(root, "cache"))
 		return command
 	}
-	// So that all tools are there at once, however slow the machine is.
+	// So that all tools are available immediately, even on a slow machine.
 	if said, err := command("compile").CombinedOutput(); err != nil {
 		return fmt.Errorf("toolbay compile failed: %s", said)
 	}
@@ -196,7 +196,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o644)
 }
 
-// serve starts a server that listens, and returns its URL and what ends it.
+// serve starts a server that listens, and returns its URL and a function that ends it.
 func serve(command *exec.Cmd) (string, func() error, error) {
 	log, err := command.StderrPipe()
 	if err != nil {
@@ -212,7 +212,7 @@ func serve(command *exec.Cmd) (string, func() error, error) {
 			return "", nil, errors.New("the server did not start")
 		}
 		if _, url, found := strings.Cut(line, "listening on "); found {
-			// Read to its end, so that the server never waits for it.
+			// Read to its end, so that the server never blocks.
 			go io.Copy(io.Discard, lines)
 			end := func() error {
 				if err := command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -300,7 +300,7 @@ func converse(
 	return nil
 }
 
-// giveUp gives up a call that computes for ever. No other call of its plugin gets its turn meanwhile.
+// giveUp cancels a call that computes forever and blocks all other calls of its plugin.
 func giveUp(ctx context.Context, client Client, news *News, c *checks) error {
 	given, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -319,7 +319,7 @@ func giveUp(ctx context.Context, client Client, news *News, c *checks) error {
 	return nil
 }
 
-// questions has plugins ask the client's person, its model and its folders.
+// questions makes plugins ask for the client's user, its model and its folders.
 func questions(ctx context.Context, client Client, news *News, c *checks) error {
 	for _, question := range []struct {
 		tool      string
@@ -344,7 +344,7 @@ func questions(ctx context.Context, client Client, news *News, c *checks) error 
 	return nil
 }
 
-// many makes calls at once on one session.
+// many makes concurrent calls on one session.
 func many(ctx context.Context, client Client, c *checks) error {
 	var calls sync.WaitGroup
 	wrong := make(chan string, atOnce)
@@ -363,7 +363,7 @@ func many(ctx context.Context, client Client, c *checks) error {
 	return nil
 }
 
-// told waits until the client was notified of a list in which there is, or is not, the newcomer.
+// told waits until the client was notified of a list that contains, or does not contain, the newcomer.
 func told(ctx context.Context, client Client, news *News, listed bool) error {
 	for {
 		if _, err := next(ctx, news.Changed); err != nil {

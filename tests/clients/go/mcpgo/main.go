@@ -86,7 +86,7 @@ func connect(ctx context.Context, to conversation.Target, news *conversation.New
 	}
 	stop := func() {}
 	if !to.Legacy {
-		// In this era a client is notified of changes where it asked to.
+		// In this revision, a client is notified only of changes that it requested.
 		if stop, err = made.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, nil); err != nil {
 			return nil, err
 		}
@@ -147,8 +147,8 @@ func (c own) Close() error {
 	return c.Client.Close()
 }
 
-// Lacks: its transport of 2024 takes no requests of the server, and in a session over HTTP it does not say that it has given
-// up a call.
+// Lacks implements Client. The transport of 2024 does not accept requests of the server, and in a session over HTTP the
+// package does not notify the server of a cancelled call.
 func (c own) Lacks(ability conversation.Ability) bool {
 	switch ability {
 	case conversation.Answers:

@@ -79,8 +79,10 @@ fn prompts_are_markdown_files_of_the_folder_itself() {
     assert_eq!(
         tree.notes,
         [
+            "LICENSE is not offered: its name must end in .md",
             "c.MD is not offered: its name must end in .md",
             "d.markdown is not offered: its name must end in .md",
+            "notes.txt is not offered: its name must end in .md",
             "sub.md is not offered: prompts must be directly in the folder"
         ]
     );

@@ -9,7 +9,7 @@ use crate::resource_uri::match_budget::MatchBudget;
 use crate::version::offer::tests::{definition, plugin};
 use crate::version::plain_files::PlainFiles;
 
-fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, PluginCandidate) {
+fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, PluginState) {
     let tools = tools.iter().map(|name| definition(name)).collect();
     listing(
         id,
@@ -25,12 +25,12 @@ fn listing(
     id: &str,
     prefix: Option<&str>,
     description: ComponentDescription,
-) -> (String, PluginCandidate) {
+) -> (String, PluginState) {
     (
         id.into(),
-        PluginCandidate {
+        PluginState {
             plugin: Some(plugin(id, prefix, description)),
-            ..PluginCandidate::default()
+            ..PluginState::default()
         },
     )
 }
@@ -101,12 +101,12 @@ fn the_status_says_which_version_is_in_service() {
     entries.get_mut("stale").unwrap().problem = Some("not valid".into());
     entries.insert(
         "refused".into(),
-        PluginCandidate {
+        PluginState {
             problem: Some("not wasm".into()),
-            ..PluginCandidate::default()
+            ..PluginState::default()
         },
     );
-    entries.insert("loading".into(), PluginCandidate::default());
+    entries.insert("loading".into(), PluginState::default());
     let snapshot = assemble(&entries, false);
     let status = |id: &str| snapshot.plugins[id].status;
     assert_eq!(

@@ -6,7 +6,7 @@ use super::*;
 use crate::folder::description_limits::tests::SMALL;
 use crate::folder::plugin_folder::scan;
 
-const LARGE: DescriptionLimits = DescriptionLimits {
+const LARGE: DescribeLimits = DescribeLimits {
     size: ByteSize::mib(1),
     ..SMALL
 };
@@ -27,7 +27,7 @@ impl Folder {
 
     fn load(
         &self,
-        bounds: &DescriptionLimits,
+        bounds: &DescribeLimits,
         previous: &PlainFiles,
     ) -> Result<PlainFiles, LoadError> {
         let found = scan(self.0.path(), bounds).unwrap().unwrap();

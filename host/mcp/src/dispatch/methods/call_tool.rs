@@ -59,7 +59,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
             let target = read_target(params)?;
             Ok(match odd {
                 OddArguments::Packed(text) => EntryParams {
-                    packed: Some(text),
+                    arguments_text: Some(text),
                     ..target
                 },
                 OddArguments::Object(object) => EntryParams {

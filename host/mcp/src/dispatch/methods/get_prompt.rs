@@ -55,7 +55,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
             };
             let mut target = read_target(params)?;
             match odd {
-                OddArguments::Packed(text) => target.packed = Some(text),
+                OddArguments::Packed(text) => target.arguments_text = Some(text),
                 OddArguments::Object(object) => {
                     target.set_prompt_arguments(sent_arguments::read_prompt(object));
                 }

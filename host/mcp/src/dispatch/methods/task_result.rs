@@ -9,7 +9,7 @@ use super::get_task::{TaskParams, unknown_task};
 use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
 use crate::host::caller::Caller;
-use crate::plugin_request::elicitation::{self, InterviewEnd, QuestionStream};
+use crate::plugin_request::elicitation::{self, NoAnswers, QuestionStream};
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, Request};
 use crate::protocol::params::read;
 use crate::protocol::revision::Revision;
@@ -157,9 +157,9 @@ async fn ask_client(
                 }
             }
         }
-        Err(InterviewEnd::Failed(failure)) => live.fail_questions(failure),
+        Err(NoAnswers::Failed(failure)) => live.fail_questions(failure),
         // Another request for the result may send the questions again.
-        Err(InterviewEnd::Cancelled) => {}
+        Err(NoAnswers::Cancelled) => {}
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::MethodResult;
 use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::host::caller::Caller;
-use crate::plugin_request::input_responses::RetriedRequest;
+use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::protocol::message_context::RequestContext;
@@ -22,7 +22,7 @@ pub(crate) async fn answer(
 ) -> MethodResult {
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
-    let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
+    let RetryInput { responses, .. } = RetryInput::read(params)?;
     let tasks = session.server.tasks();
     if tasks
         .get(&caller.name, &task_id, rules.revision)

@@ -422,7 +422,7 @@ async fn answers_are_not_lost_because_others_are_served() {
 }
 
 #[tokio::test]
-async fn what_a_waiting_call_keeps_is_its_callers() {
+async fn memory_of_a_waiting_call_counts_against_its_caller() {
     const LONG: usize = 100_000;
     let host = host(|call| {
         let answers = &call.journal.answers;
@@ -456,7 +456,7 @@ async fn what_a_waiting_call_keeps_is_its_callers() {
 }
 
 #[tokio::test]
-async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept() {
+async fn the_operators_copy_of_a_question_counts_against_the_caller_or_is_not_kept() {
     const LONG: usize = 100_000;
     let host = host(|call| {
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
@@ -508,7 +508,7 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
 }
 
 #[tokio::test]
-async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
+async fn a_call_without_memory_for_its_answers_cannot_wait() {
     let host = host(|call| {
         let answers = call.journal.answers.clone();
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
@@ -579,7 +579,7 @@ async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing
     assert_eq!(
         peer.ask("ping", json!({})).await["result"],
         json!({}),
-        "the first that it hears"
+        "it is the first message that the client receives"
     );
     peer.session
         .negotiated
@@ -657,7 +657,7 @@ async fn progress_grows_over_all_entries() {
 }
 
 #[tokio::test]
-async fn a_session_has_so_many_open_questions() {
+async fn the_open_questions_of_a_session_are_bounded() {
     let host = host(|call| {
         let keys: Vec<String> = (0..16).map(|number| number.to_string()).collect();
         let questions: Vec<_> = keys
@@ -702,15 +702,20 @@ const ALONE: &str = "TOOLBAY_TEST_ALONE";
 async fn a_thousand_waiting_calls_cost_little() {
     if std::env::var_os(ALONE).is_none() {
         // Other tests in this process would distort the measurement.
-        let name = "interview::tests::a_thousand_waiting_calls_cost_little";
+        let (_crate, module) = module_path!().split_once("::").unwrap();
+        let name = format!("{module}::a_thousand_waiting_calls_cost_little");
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command
-            .args([name, "--exact", "--nocapture"])
+            .args([&name, "--exact", "--nocapture"])
             .env(ALONE, "1")
             .output()
             .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        println!("{}", String::from_utf8_lossy(&output.stdout));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{output:?}"
+        );
+        println!("{text}");
         return;
     }
     let mut peer = Peer::declaring(

@@ -19,21 +19,21 @@ use crate::testing::stub_host::Stub;
 /// The events of the only place, in order.
 type Steps = Arc<Mutex<Vec<&'static str>>>;
 
-struct Noting(Steps);
+struct RecordingShare(Steps);
 
-struct Noted(Steps);
+struct RecordingPlace(Steps);
 
-impl ClientShare for Noting {
+impl ClientShare for RecordingShare {
     fn existing_uris(&self, _uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
     fn enqueue(&self, _tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
-        Ok(Box::new(Noted(Arc::clone(&self.0))))
+        Ok(Box::new(RecordingPlace(Arc::clone(&self.0))))
     }
 }
 
-impl QueuePlace for Noted {
+impl QueuePlace for RecordingPlace {
     fn call(
         &mut self,
         _call: ClientCall,
@@ -61,9 +61,9 @@ impl QueuePlace for Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for RecordingPlace {
     fn drop(&mut self) {
-        self.0.lock().push("given up");
+        self.0.lock().push("released");
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Noted {
 async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_that_is_sent() {
     let host = Stub::new();
     let steps = Steps::default();
-    let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
+    let caller = Arc::new(Caller::local(Arc::new(RecordingShare(Arc::clone(&steps)))));
     let intake = host.options().request_quota(true);
     let session = Session::new(
         host.server(),

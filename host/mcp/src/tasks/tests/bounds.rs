@@ -326,7 +326,7 @@ fn live() -> LiveTask {
         "ada",
         Task::clone(&task("1")),
         in_an_hour(),
-        TaskPhase::Kept,
+        TaskPhase::Task,
     )
 }
 

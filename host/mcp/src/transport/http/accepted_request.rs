@@ -133,8 +133,8 @@ pub(super) fn stream_resumption(
     StreamResumption {
         responses: Arc::clone(&session.responses),
         caller,
-        opens,
-        closes,
+        sends_opening: opens,
+        ends_at: closes,
     }
 }
 

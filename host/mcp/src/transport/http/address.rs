@@ -55,18 +55,18 @@ impl fmt::Display for ListenAddress {
 
 /// Error of parsing a text that is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoAddress;
+pub struct InvalidAddress;
 
 impl FromStr for ListenAddress {
-    type Err = NoAddress;
+    type Err = InvalidAddress;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
         match text.strip_prefix(UNIX_PREFIX) {
             Some(path) if path.is_empty() || path.ends_with('/') || path.contains('\0') => {
-                Err(NoAddress)
+                Err(InvalidAddress)
             }
             Some(path) => Ok(Self::Unix(path.into())),
-            None => text.parse().map(Self::Internet).map_err(|_| NoAddress),
+            None => text.parse().map(Self::Internet).map_err(|_| InvalidAddress),
         }
     }
 }
@@ -103,7 +103,11 @@ mod tests {
             "/run/a",
             "UNIX:/a",
         ] {
-            assert_eq!(text.parse::<ListenAddress>(), Err(NoAddress), "{text:?}");
+            assert_eq!(
+                text.parse::<ListenAddress>(),
+                Err(InvalidAddress),
+                "{text:?}"
+            );
         }
     }
 }

@@ -13,16 +13,16 @@ use toolbay_background::{QuotaPortion, RejectionLog, SharedQuota};
 
 use super::address::ListenAddress;
 use super::auth::AuthGate;
-use super::decode_threads::BodyWorkers;
+use super::auth_denial::AuthDenial;
+use super::body_workers::BodyWorkers;
 use super::headers::ErrorId;
 use super::metrics_cache::MetricsCache;
-use super::options::{AuthSettings, HttpOptions};
+use super::options::{AccessSettings, HttpOptions};
 use super::origin_check::OriginGuard;
 use super::peer::PeerSource;
 use super::post_response;
 use super::sessions::SessionTable;
 use super::sse_streams::SseStreams;
-use super::unauthorized::AuthDenial;
 use crate::host::caller::Caller;
 use crate::host::interface::TransportTraffic;
 use crate::host::mcp_server::McpServer;
@@ -43,13 +43,13 @@ pub(super) struct HttpState {
     /// The bytes of requests that are being handled.
     pub(super) intake: Arc<SharedQuota>,
     /// Threads for long bodies.
-    pub(super) lane: BodyWorkers,
+    pub(super) body_workers: BodyWorkers,
     /// Open requests of callers.
     pub(super) requests: Arc<SharedQuota>,
     /// Open connections.
     pub(super) connections: Arc<SharedQuota>,
     /// The metrics that operators read.
-    pub(super) scrapes: MetricsCache,
+    pub(super) metrics_cache: MetricsCache,
     /// The rejected requests, for the log.
     pub(super) rejections: Arc<RejectionLog>,
     /// The lifetime of the server. No session outlives it.
@@ -59,14 +59,14 @@ pub(super) struct HttpState {
 impl HttpState {
     /// Replaces the access settings. Sessions and streams that were opened with a removed token
     /// end.
-    pub(super) fn apply_auth_settings(&self, doors: &AuthSettings) {
+    pub(super) fn apply_access_settings(&self, settings: &AccessSettings) {
         self.guard.store(Arc::new(OriginGuard::new(
-            &doors.allowed_hosts,
-            &doors.allowed_origins,
+            &settings.allowed_hosts,
+            &settings.allowed_origins,
             &self.address,
         )));
-        self.gate.set_has_hosts(!doors.allowed_hosts.is_empty());
-        self.gate.set_tokens(&doors.tokens, self.server.calls());
+        self.gate.set_has_hosts(!settings.allowed_hosts.is_empty());
+        self.gate.set_tokens(&settings.tokens, self.server.calls());
     }
 
     /// Returns the response to a request that is rejected as unauthorized, and logs the rejection.

@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use toolbay_model::CallerPreferences;
 
 use super::address::ListenAddress;
+use super::auth_denial::{AuthDenial, token_hash};
+use super::credential_validity::CredentialValidity;
 use super::oauth::{TokenVerifier, VerifiedToken};
 use super::options::{BearerToken, HttpOptions};
 use super::peer::PeerSource;
-use super::reauthorization::CallerTrust;
-use super::unauthorized::{AuthDenial, token_hash};
 use crate::host::caller::Caller;
 use crate::host::interface::{CallHost, ClientShare};
 use crate::lists::access_rights::CallerRights;
@@ -34,13 +34,13 @@ const MAX_SHARES: usize = 1024;
 
 /// Authenticates callers.
 pub(super) struct AuthGate {
-    known: ArcSwap<TokenTable>,
+    tokens: ArcSwap<TokenTable>,
     oauth: Option<TokenVerifier>,
     /// If set, other machines can reach the server.
-    reachable: bool,
+    is_reachable_remotely: bool,
     /// If set, host names are configured (`http.allowed_hosts`). In that case a proxy on this
     /// machine may forward requests of other machines.
-    named: AtomicBool,
+    has_host_names: AtomicBool,
     shares: Mutex<HashMap<String, CallerShare>>,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct AuthGate {
 struct TokenTable {
     tokens: HashMap<[u8; 32], ListedToken>,
     /// If set, callers need no token.
-    open: bool,
+    allows_anonymous: bool,
     /// Cancelled when tokens become required.
-    closed: CancellationToken,
+    anonymous_revoked: CancellationToken,
 }
 
 /// A configured token.
@@ -61,10 +61,11 @@ struct ListedToken {
 
 impl TokenTable {
     /// Creates the table of these tokens. Tokens that are also in `before` keep their rate limit
-    /// state. `needed` is set if there are tokens of another kind.
+    /// state. `has_oauth` is set if OAuth tokens are accepted, so that callers need a token even if
+    /// `tokens` is empty.
     fn new(
         tokens: &[BearerToken],
-        needed: bool,
+        has_oauth: bool,
         before: Option<&Self>,
         host: &dyn CallHost,
     ) -> Self {
@@ -75,7 +76,7 @@ impl TokenTable {
             let caller = if let Some(same) = same {
                 Arc::clone(&same.caller)
             } else {
-                let name = format!("token:{}", token.name);
+                let name = token_caller_name(&token.name);
                 let mut others = before.iter().flat_map(|before| before.tokens.values());
                 let owners = others.find(|old| old.caller.name == name);
                 let client = owners.map_or_else(
@@ -101,14 +102,15 @@ impl TokenTable {
             )
         };
         // Once tokens were configured, no caller is accepted without one.
-        let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
+        let open =
+            !has_oauth && tokens.is_empty() && before.is_none_or(|before| before.allows_anonymous);
         let closed = before
-            .filter(|before| before.open == open)
-            .map(|before| before.closed.clone());
+            .filter(|before| before.allows_anonymous == open)
+            .map(|before| before.anonymous_revoked.clone());
         Self {
             tokens: tokens.iter().map(listed).collect(),
-            open,
-            closed: closed.unwrap_or_default(),
+            allows_anonymous: open,
+            anonymous_revoked: closed.unwrap_or_default(),
         }
     }
 
@@ -123,10 +125,15 @@ impl TokenTable {
                 listed.caller.revoked.cancel();
             }
         }
-        if self.open && !next.open {
-            self.closed.cancel();
+        if self.allows_anonymous && !next.allows_anonymous {
+            self.anonymous_revoked.cancel();
         }
     }
+}
+
+/// Returns the name of the caller with the bearer token of this name.
+pub fn token_caller_name(token: &str) -> String {
+    format!("token:{token}")
 }
 
 /// One caller's share of the server.
@@ -154,34 +161,34 @@ impl AuthGate {
         host: &dyn CallHost,
     ) -> Result<Self, String> {
         Ok(Self {
-            known: ArcSwap::from_pointee(TokenTable::new(
+            tokens: ArcSwap::from_pointee(TokenTable::new(
                 &options.tokens,
                 options.oauth.is_some(),
                 None,
                 host,
             )),
             oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
-            reachable: !address.is_local(),
-            named: AtomicBool::new(!options.allowed_hosts.is_empty()),
+            is_reachable_remotely: !address.is_local(),
+            has_host_names: AtomicBool::new(!options.allowed_hosts.is_empty()),
             shares: Mutex::default(),
         })
     }
 
     /// Sets whether host names are configured.
     pub(super) fn set_has_hosts(&self, named: bool) {
-        self.named.store(named, Ordering::Relaxed);
+        self.has_host_names.store(named, Ordering::Relaxed);
     }
 
     /// Replaces the tokens. Sessions and streams that were opened with removed tokens end.
     pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn CallHost) {
-        let before = self.known.load_full();
+        let before = self.tokens.load_full();
         let next = Arc::new(TokenTable::new(
             tokens,
             self.oauth.is_some(),
             Some(&before),
             host,
         ));
-        self.known.store(Arc::clone(&next));
+        self.tokens.store(Arc::clone(&next));
         before.revoke_missing(&next);
     }
 
@@ -195,9 +202,9 @@ impl AuthGate {
         headers: &HeaderMap,
         peer: PeerSource,
         host: &dyn CallHost,
-    ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
-        let known = self.known.load();
-        if known.open {
+    ) -> Result<(Arc<Caller>, CredentialValidity), AuthDenial> {
+        let known = self.tokens.load();
+        if known.allows_anonymous {
             let name = peer.caller_name();
             let client = self.client_share(&name, host);
             let rights = CallerRights::All;
@@ -207,18 +214,18 @@ impl AuthGate {
                 rights,
                 client,
                 preferences,
-                revoked: known.closed.clone(),
+                revoked: known.anonymous_revoked.clone(),
             };
             return Ok((
                 Arc::new(caller),
-                CallerTrust::Standing(known.closed.clone()),
+                CredentialValidity::Configured(known.anonymous_revoked.clone()),
             ));
         }
         let token = bearer_token(headers)?;
         if let Some(listed) = known.tokens.get(&token_hash(token)) {
             return Ok((
                 Arc::clone(&listed.caller),
-                CallerTrust::Standing(listed.caller.revoked.clone()),
+                CredentialValidity::Configured(listed.caller.revoked.clone()),
             ));
         }
         let oauth = self
@@ -241,22 +248,22 @@ impl AuthGate {
             preferences,
             revoked,
         };
-        Ok((Arc::new(caller), CallerTrust::Token(trust)))
+        Ok((Arc::new(caller), CredentialValidity::Token(trust)))
     }
 
-    /// Returns the caller of a request whose body has arrived since it was authenticated, with the
-    /// rights that it has now.
+    /// Returns the caller of a request with its current rights. Authenticates it again if its
+    /// credentials became invalid while the body arrived.
     ///
     /// # Errors
     ///
     /// Like [`authenticate`](Self::authenticate).
     pub(super) fn authenticate_again(
         &self,
-        (caller, trust): (Arc<Caller>, CallerTrust),
+        (caller, trust): (Arc<Caller>, CredentialValidity),
         headers: &HeaderMap,
         peer: PeerSource,
         host: &dyn CallHost,
-    ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
+    ) -> Result<(Arc<Caller>, CredentialValidity), AuthDenial> {
         if trust.is_valid() {
             Ok((caller, trust))
         } else {
@@ -273,9 +280,9 @@ impl AuthGate {
     ///
     /// The request is not from an operator.
     pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
-        let known = self.known.load();
-        if known.open {
-            return if self.reachable || self.named.load(Ordering::Relaxed) {
+        let known = self.tokens.load();
+        if known.allows_anonymous {
+            return if self.is_reachable_remotely || self.has_host_names.load(Ordering::Relaxed) {
                 Err(AuthDenial::Admin)
             } else {
                 Ok(())
@@ -383,11 +390,11 @@ impl AuthGate {
 fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(AuthDenial::Missing)?;
-    let none = values.next();
+    let second = values.next();
     let text = value
         .to_str()
         .ok()
-        .filter(|_| none.is_none())
+        .filter(|_| second.is_none())
         .ok_or(AuthDenial::Invalid("the Authorization header is malformed"))?;
     match text.split_once(' ') {
         Some((scheme, token))

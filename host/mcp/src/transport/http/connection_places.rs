@@ -2,7 +2,7 @@
 //!
 //! A connection counts against the network that it comes from. For connections within this machine,
 //! that is not enough: all accounts of the machine have the same address, so one account could take
-//! the places of all of them. When an address of this machine has part of its share, further
+//! the places of all of them. Once an address of this machine has used part of its share, further
 //! connections from it count against the account that opened them. An account gets the rest of the
 //! share, so a reverse proxy, whose account opens all connections, has the whole share.
 
@@ -14,9 +14,9 @@ use toolbay_socket::{can_find_users, connection_user};
 
 use super::address::ListenAddress;
 
-/// The part of the share of an address that is used without a lookup of accounts: one of this many.
-/// A lookup takes microseconds on the protocol's thread. A client that reuses its connections, or
-/// that is not one of many, does not cause any.
+/// Divisor of the share of an address: that fraction is available without a lookup of accounts. A
+/// lookup takes microseconds on the protocol's thread. There is none while the address has few
+/// connections, or for a client that reuses its connections.
 const FREE_SHARE_DIVISOR: usize = 4;
 
 /// Returns the user that opened the connection from the first address to the second one.
@@ -54,7 +54,7 @@ impl ConnectionPlaces {
                 );
                 None
             }
-            // The socket tells the account of every connection.
+            // A Unix socket reports the account of every connection.
             ListenAddress::Unix(_) => None,
         };
         Self { quota, find_user }
@@ -118,9 +118,9 @@ impl ConnectionPlaces {
     }
 }
 
-/// Returns whether a connection may have its other end on this machine. Every connection to or from
-/// a loopback address has, except with unusual rules of a firewall, and one between equal
-/// addresses.
+/// Returns whether a connection may have its other end on this machine. This holds for every
+/// connection to or from a loopback address, unless a firewall has unusual rules, and for a
+/// connection between equal addresses.
 fn is_within_machine(peer: SocketAddr, own: SocketAddr) -> bool {
     let peer = peer.ip().to_canonical();
     let own = own.ip().to_canonical();

@@ -42,9 +42,9 @@ pub(super) struct FairScheduler {
 /// Resources shared by the connections of one network.
 #[derive(Debug)]
 struct NetworkShare {
-    spent: Mutex<NetworkUsage>,
+    usage: Mutex<NetworkUsage>,
     /// Held by the connection that reads the next chunk of a long body.
-    piece: Semaphore,
+    chunk: Semaphore,
 }
 
 /// Time that the connections of one network have used, and the connections that wait.
@@ -62,7 +62,7 @@ struct NetworkUsage {
 /// A connection of a network. Dropping the last one removes the network.
 #[derive(Debug)]
 struct NetworkMember {
-    turns: Arc<FairScheduler>,
+    scheduler: Arc<FairScheduler>,
     network: Arc<str>,
     share: Arc<NetworkShare>,
     /// Position in the wait queue, until the connection is polled again.
@@ -73,12 +73,12 @@ struct NetworkMember {
 /// even if they are rejected, and only their sender waits for them.
 #[derive(Debug)]
 pub(super) struct ReadPace {
-    turns: Arc<FairScheduler>,
+    scheduler: Arc<FairScheduler>,
     share: Arc<NetworkShare>,
 }
 
 /// A future that is polled within the budget of its network.
-pub(super) struct InTurn<T> {
+pub(super) struct ScheduledConnection<T> {
     inner: Pin<Box<dyn Future<Output = T> + Send>>,
     member: NetworkMember,
 }
@@ -89,15 +89,15 @@ impl FairScheduler {
         self: &Arc<Self>,
         network: &Arc<str>,
         inner: impl Future<Output = T> + Send + 'static,
-    ) -> InTurn<T> {
+    ) -> ScheduledConnection<T> {
         let share = Arc::clone(self.networks().entry(Arc::clone(network)).or_default());
         let member = NetworkMember {
-            turns: Arc::clone(self),
+            scheduler: Arc::clone(self),
             network: Arc::clone(network),
             share,
             place: None,
         };
-        InTurn {
+        ScheduledConnection {
             inner: Box::pin(inner),
             member,
         }
@@ -107,7 +107,7 @@ impl FairScheduler {
     pub(super) fn read_pace(self: &Arc<Self>, network: &str) -> ReadPace {
         let share = self.networks().get(network).cloned().unwrap_or_default();
         ReadPace {
-            turns: Arc::clone(self),
+            scheduler: Arc::clone(self),
             share,
         }
     }
@@ -147,12 +147,12 @@ impl FairScheduler {
 impl ReadPace {
     /// Returns whether unlimited reads by this network would delay others.
     pub(super) fn is_contended(&self) -> bool {
-        self.turns.is_crowded()
+        self.scheduler.is_crowded()
     }
 
     /// Waits until the next chunk may be read.
     pub(super) async fn wait_for_chunk(&self) {
-        let _piece = self.share.piece.acquire().await;
+        let _piece = self.share.chunk.acquire().await;
         sleep(CHUNK_INTERVAL).await;
     }
 }
@@ -160,8 +160,8 @@ impl ReadPace {
 impl Default for NetworkShare {
     fn default() -> Self {
         Self {
-            spent: Mutex::default(),
-            piece: Semaphore::new(1),
+            usage: Mutex::default(),
+            chunk: Semaphore::new(1),
         }
     }
 }
@@ -182,14 +182,14 @@ impl NetworkShare {
 
     // Held for a few instructions and never across an await.
     fn usage(&self) -> MutexGuard<'_, NetworkUsage> {
-        self.spent.lock()
+        self.usage.lock()
     }
 }
 
 impl NetworkMember {
     /// Returns whether the connection may be polled now. If not, `waker` is woken when it may be.
     fn may_run(&mut self, waker: &Waker) -> bool {
-        let pass = self.turns.pass.load(Ordering::Relaxed);
+        let pass = self.scheduler.pass.load(Ordering::Relaxed);
         let mut spent = self.share.usage();
         if spent.pass != pass {
             (spent.pass, spent.time) = (pass, Duration::ZERO);
@@ -204,16 +204,16 @@ impl NetworkMember {
         spent.next = spent.next.max(place + 1);
         spent.waiting.insert(place, waker.clone());
         drop(spent);
-        self.turns.waiting.notify_one();
+        self.scheduler.waiting.notify_one();
         false
     }
 }
 
-impl<T> Future for InTurn<T> {
+impl<T> Future for ScheduledConnection<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let crowded = self.member.turns.is_crowded();
+        let crowded = self.member.scheduler.is_crowded();
         if crowded && !self.member.may_run(context.waker()) {
             return Poll::Pending;
         }
@@ -231,7 +231,7 @@ impl Drop for NetworkMember {
         if let Some(place) = self.place {
             self.share.usage().waiting.remove(&place);
         }
-        let mut networks = self.turns.networks();
+        let mut networks = self.scheduler.networks();
         // The references of this connection and of the table.
         if Arc::strong_count(&self.share) == 2 {
             networks.remove(&self.network);
@@ -304,7 +304,7 @@ mod tests {
         let _members = networks.map(|network| turns.schedule(&network.into(), async {}));
         let [mine, others] = networks.map(|network| turns.read_pace(network));
         assert!(mine.is_contended());
-        let reading = mine.share.piece.acquire().await.unwrap();
+        let reading = mine.share.chunk.acquire().await.unwrap();
         let second = turns.read_pace(networks[0]);
         let mut second = std::pin::pin!(second.wait_for_chunk());
         tokio::select! {

@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use super::write_timeout::ConnectionSocket;
+use super::connection_socket::ConnectionSocket;
 
 /// The byte stream of an HTTP connection: a socket, or TLS on a socket.
-pub(super) enum HttpLink {
+pub(super) enum ConnectionStream {
     /// A plain socket.
     Plain(ConnectionSocket),
     /// TLS after its handshake.
     Tls(Box<TlsStream<ConnectionSocket>>),
 }
 
-impl AsyncRead for HttpLink {
+impl AsyncRead for ConnectionStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -30,7 +30,7 @@ impl AsyncRead for HttpLink {
     }
 }
 
-impl AsyncWrite for HttpLink {
+impl AsyncWrite for ConnectionStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -37,7 +37,7 @@ impl<'a> DecimalNumber<'a> {
             .strip_prefix('-')
             .map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, self::parse_exponent(exponent)?),
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
             None => (text, 0),
         };
         let (whole, fraction) = match mantissa.split_once('.') {

@@ -11,15 +11,15 @@ use tokio::time::Instant;
 
 use super::accepted_request::{AcceptedRequest, ResponseForm, stream_resumption};
 use super::app_state::{HttpState, RequestBody, read_body};
+use super::auth_denial::AuthDenial;
+use super::credential_validity::CredentialValidity;
 use super::event::COMMENT_EVENT;
 use super::headers::{self, ErrorId};
 use super::peer::HttpPeer;
 use super::post_response::{error_response, event_stream};
-use super::reauthorization::CallerTrust;
-use super::session_messages;
 use super::session_request::{self, create_session, find_session, session_id};
+use super::standalone_messages;
 use super::stateless_request::{handle_stateless, is_stateless};
-use super::unauthorized::AuthDenial;
 use crate::exchange::outbox;
 use crate::host::caller::Caller;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, IncomingContent, Message, Request};
@@ -30,7 +30,7 @@ use crate::protocol::method::McpMethod;
 pub(super) async fn post(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<CallerTrust>,
+    Extension(trust): Extension<CredentialValidity>,
     Extension(peer): Extension<HttpPeer>,
     request: HttpRequest,
 ) -> Response {
@@ -71,7 +71,7 @@ pub(super) async fn post(
             headers,
             payload,
         );
-        let accepted = app.lane.run(length, accepting).await;
+        let accepted = app.body_workers.run(length, accepting).await;
         accepted
             .respond(&app.options, received, &peer.half_closed, form)
             .await
@@ -88,8 +88,8 @@ pub(super) async fn post(
 /// Checks the headers of a message. An error has this id.
 fn check_message_headers(headers: &HeaderMap, id: ErrorId) -> Result<(), Box<Response>> {
     let refused = |status, error: &Error| Err(Box::new(error_response(status, error, id)));
-    // The specification requires that a client lists both. Errors are JSON, and so is the response
-    // to most requests, so a client that refuses JSON gets none of them as a stream.
+    // The specification requires clients to list both types. A client that refuses JSON is
+    // rejected, because errors and most responses are JSON and are not sent as a stream instead.
     if !headers::accepts(headers, &mime::APPLICATION_JSON) {
         let what = "the Accept header does not allow application/json: send Accept: application/json, text/event-stream";
         return refused(
@@ -122,7 +122,7 @@ fn check_message_headers(headers: &HeaderMap, id: ErrorId) -> Result<(), Box<Res
 async fn accept_body(
     app: Arc<HttpState>,
     caller: Arc<Caller>,
-    trust: CallerTrust,
+    trust: CredentialValidity,
     peer: HttpPeer,
     headers: HeaderMap,
     payload: RequestBody,
@@ -160,7 +160,7 @@ async fn accept_body(
             let message = IncomingContent::Single(Message::Request(request));
             session_request::handle_messages(&app, caller, &headers, message).await
         }
-        stated => handle_stateless(&app, caller, trust, &headers, request, stated).await,
+        context => handle_stateless(&app, caller, trust, &headers, request, context).await,
     }
 }
 
@@ -168,7 +168,7 @@ async fn accept_body(
 /// is on.
 fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Option<AuthDenial> {
     #[derive(Deserialize)]
-    struct CalledMethod {
+    struct CalledTool {
         name: String,
     }
     let options = app.gate.oauth()?.options();
@@ -176,7 +176,7 @@ fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Op
     {
         return None;
     }
-    let CalledMethod { name } = serde_json::from_str(request.params?.get()).ok()?;
+    let CalledTool { name } = serde_json::from_str(request.params?.get()).ok()?;
     if caller.may_use(&name) {
         return None;
     }
@@ -198,7 +198,7 @@ fn post_only() -> Response {
 pub(super) async fn get(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<CallerTrust>,
+    Extension(trust): Extension<CredentialValidity>,
     Extension(peer): Extension<HttpPeer>,
     headers: HeaderMap,
 ) -> Response {
@@ -222,9 +222,10 @@ pub(super) async fn get(
         Err(response) => return *response,
     };
     match headers::last_event_id(&headers) {
-        Some(id) if id.stream != session_messages::NEWS_STREAM_ID => {
+        Some(id) if id.stream != standalone_messages::STANDALONE_STREAM_ID => {
             let closes =
-                stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
+                stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now())
+                    .ends_at;
             let Some(reader) = entry.responses.resume(&caller, id, closes) else {
                 let what = "the stream of Last-Event-ID is no longer stored (http.resume), or not for this caller: repeat the \
                             request, or open a stream without that header";
@@ -239,7 +240,8 @@ pub(super) async fn get(
                 .news
                 .read(last.map(|id| id.event), &caller.rights, messages);
             let opens =
-                stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).opens;
+                stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now())
+                    .sends_opening;
             tokio::spawn(entry.serve_stream(
                 caller.rights.clone(),
                 trust,

@@ -27,9 +27,9 @@ pub(super) struct EventLog {
     /// Retained notifications. The oldest are dropped first.
     notifications: VecDeque<SentEvent>,
     /// Bytes of the retained notifications.
-    notified: usize,
+    notification_bytes: usize,
     /// The newest event that is not retained although its client requires it. 0 if there is none.
-    lost: u64,
+    newest_lost: u64,
     /// The caller's share of the memory for retained events of all streams.
     held: QuotaPortion,
 }
@@ -58,8 +58,8 @@ impl EventLog {
             newest: 0,
             messages,
             notifications,
-            notified: 0,
-            lost: 0,
+            notification_bytes: 0,
+            newest_lost: 0,
             held,
         }
     }
@@ -83,12 +83,12 @@ impl EventLog {
         let fits = self.held.grow(event.size()).is_ok();
         match message.kind {
             OutgoingKind::Notification if fits => {
-                self.notified += event.size();
+                self.notification_bytes += event.size();
                 self.notifications.push_back(event.clone());
-                while self.notified > MAX_NOTIFICATION_BYTES
+                while self.notification_bytes > MAX_NOTIFICATION_BYTES
                     && let Some(oldest) = self.notifications.pop_front()
                 {
-                    self.notified -= oldest.size();
+                    self.notification_bytes -= oldest.size();
                     self.held.release(oldest.size());
                 }
             }
@@ -97,7 +97,7 @@ impl EventLog {
                 self.messages.push_back(event.clone());
             }
             OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
-                self.lost = self.newest;
+                self.newest_lost = self.newest;
             }
         }
         event
@@ -126,7 +126,7 @@ impl EventLog {
 
     /// Returns whether a client that has received the events up to this number can resume.
     pub(super) fn can_resume_after(&self, number: u64) -> bool {
-        (self.lost..=self.newest).contains(&number)
+        (self.newest_lost..=self.newest).contains(&number)
     }
 
     /// Drops all retained events.
@@ -134,7 +134,7 @@ impl EventLog {
         for event in self.messages.drain(..).chain(self.notifications.drain(..)) {
             self.held.release(event.size());
         }
-        self.notified = 0;
+        self.notification_bytes = 0;
     }
 }
 

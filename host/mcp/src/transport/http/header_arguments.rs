@@ -1,4 +1,4 @@
-//! The arguments that headers mirror, in their notation in the body.
+//! The arguments that `Mcp-Param-…` headers repeat, as the body spells them.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

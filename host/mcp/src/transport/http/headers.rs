@@ -29,7 +29,7 @@ const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM_PREFIX: &str = "mcp-param-";
 
-/// Maximum bytes of a value that are quoted: a body may have megabytes of it.
+/// Maximum number of bytes that are quoted from a value: a value in a body can have megabytes.
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Error code for headers that differ from the body (2026-07-28, "Error Codes").
@@ -119,8 +119,8 @@ pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
 }
 
 /// Returns the last event that the client has received from the stream that it resumes; `None` if
-/// it opens a new stream. A value that is no id of this server is from another one: clients send it
-/// again with every attempt, so a rejection would keep them out for ever.
+/// it opens a new stream. A value that is not an event id of this server came from another server.
+/// Clients resend it with every attempt, so a rejection would lock them out forever.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Option<EventId> {
     headers.get(LAST_EVENT_ID)?.to_str().ok()?.parse().ok()
 }
@@ -181,11 +181,11 @@ struct NamedTarget<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta")]
-    meta: Option<VersionedRequest>,
+    meta: Option<VersionMeta>,
 }
 
 #[derive(Deserialize)]
-struct VersionedRequest {
+struct VersionMeta {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Value>,
 }

@@ -11,7 +11,7 @@ use jsonwebtoken::jwk::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::unauthorized::AuthDenial;
+use super::auth_denial::AuthDenial;
 
 /// Interval at which a key file is read. A key that is added or removed takes effect within twice
 /// this time.

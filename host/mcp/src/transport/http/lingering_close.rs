@@ -30,7 +30,7 @@ const DRAIN_BUFFER_BYTES: usize = 256 << 10;
 const DRAIN_BOUNDS: DrainBounds = DrainBounds {
     bytes: 16 << 20,
     time: Duration::from_secs(5),
-    silence: Duration::from_secs(1),
+    idle: Duration::from_secs(1),
 };
 
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ struct DrainBounds {
     /// Maximum duration of the drain.
     time: Duration,
     /// Maximum time without data.
-    silence: Duration,
+    idle: Duration,
 }
 
 /// Tracks whether the body of a connection's most recent request was read to its end.
@@ -114,19 +114,19 @@ async fn discard_incoming(
     bounds: DrainBounds,
 ) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
-    let mut forgotten = 0;
-    while forgotten < bounds.bytes {
-        let patience = end.min(Instant::now() + bounds.silence);
-        timeout_at(patience, stream.readable()).await??;
+    let mut discarded = 0;
+    while discarded < bounds.bytes {
+        let deadline = end.min(Instant::now() + bounds.idle);
+        timeout_at(deadline, stream.readable()).await??;
         timeout_at(end, pace.wait_for_chunk()).await?;
         match stream.try_read_buf(&mut Vec::with_capacity(DRAIN_BUFFER_BYTES)) {
             Ok(0) => break,
-            Ok(count) => forgotten += count,
+            Ok(count) => discarded += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(forgotten)
+    Ok(discarded)
 }
 
 #[cfg(test)]
@@ -219,7 +219,7 @@ mod tests {
             &pace(),
             DrainBounds {
                 time: Duration::from_hours(1),
-                silence,
+                idle: silence,
                 ..DRAIN_BOUNDS
             },
         )

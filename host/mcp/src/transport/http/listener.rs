@@ -24,16 +24,16 @@ use tower_service::Service as _;
 
 use super::connection_places::{ConnectionOwner, ConnectionPlaces};
 use super::connection_scheduler::FairScheduler;
-use super::connection_stream::HttpLink;
-use super::excess_connections::{
-    ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot,
-};
+use super::connection_socket::{self, ConnectionSocket};
+use super::connection_stream::ConnectionStream;
 use super::headers;
 use super::lingering_close::{self, TrackedBody, UnreadBody};
 use super::options::HttpOptions;
+use super::overflow_connections::{
+    ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot,
+};
 use super::peer::{HttpPeer, PeerSource};
 use super::sockets::{SocketListener, SocketStream};
-use super::write_timeout::{self, ConnectionSocket};
 use crate::session::client_session::SessionLife;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
@@ -45,10 +45,9 @@ const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Maximum bytes that a connection buffers before it reads more, or for writing. An incomplete head
-/// of this length is rejected by hyper, without a text. So are more than 100 headers, for which
-/// hyper has room on the stack. One read more can complete a head that is longer: see
-/// [`serve_request`].
+/// Maximum bytes that a connection buffers before it reads more, or for writing. hyper rejects an
+/// incomplete head of this length, or more than 100 headers, without an explanation. One more read
+/// can complete a longer head, which [`serve_request`] rejects.
 const MAX_BUFFER_BYTES: usize = MAX_HEAD_BYTES;
 
 /// Paths that are also served on connections beyond the limit.
@@ -64,8 +63,8 @@ const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 struct ListenerState {
     router: Router,
     places: ConnectionPlaces,
-    turns: Arc<FairScheduler>,
-    reserve: Arc<OverflowConnections>,
+    scheduler: Arc<FairScheduler>,
+    overflow: Arc<OverflowConnections>,
     idle: Duration,
     write_timeout: Duration,
     tls: Option<Arc<ReloadingTls>>,
@@ -88,15 +87,15 @@ pub(super) async fn serve(
     let shared = Arc::new(ListenerState {
         router,
         places,
-        turns: Arc::default(),
-        reserve: Arc::default(),
+        scheduler: Arc::default(),
+        overflow: Arc::default(),
         idle: options.idle_timeout,
         write_timeout: options.write_timeout,
         tls: options.tls.clone(),
         stop: stop.clone(),
     });
     listener.limit_receive_buffers()?;
-    let turns = Arc::clone(&shared.turns);
+    let turns = Arc::clone(&shared.scheduler);
     let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.run_passes().await }));
     let mut at_once = 0;
     loop {
@@ -109,7 +108,7 @@ pub(super) async fn serve(
                 let network: Arc<str> = source.network().into();
                 let serving =
                     serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
-                let serving = shared.turns.schedule(&network, serving);
+                let serving = shared.scheduler.schedule(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
                     // Dropped at the end of the grace period, regardless of its state.
@@ -156,9 +155,9 @@ pub(super) async fn serve(
 }
 
 /// The admission state of a connection: it has a place, or waits in the overflow until it has one.
-enum ConnectionStanding {
+enum ConnectionAdmission {
     Place(#[expect(dead_code, reason = "held for its Drop")] QuotaPortion),
-    Reserve(Arc<OverflowSlot>),
+    Overflow(Arc<OverflowSlot>),
 }
 
 async fn serve_connection(
@@ -170,15 +169,15 @@ async fn serve_connection(
     let owner = shared.places.owner(&network, || stream.ends());
     let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&owner) {
         (
-            ConnectionStanding::Place(place),
+            ConnectionAdmission::Place(place),
             shared.idle,
             CancellationToken::new(),
         )
     } else {
-        let seat = Arc::new(shared.reserve.acquire(&owner.name));
-        let taken = seat.taken.clone();
+        let seat = Arc::new(shared.overflow.acquire(&owner.name));
+        let taken = seat.evicted.clone();
         (
-            ConnectionStanding::Reserve(seat),
+            ConnectionAdmission::Overflow(seat),
             shared.idle.min(OVERFLOW_HEAD_TIMEOUT),
             taken,
         )
@@ -190,19 +189,19 @@ async fn serve_connection(
     };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
-    let pace = Arc::new(shared.turns.read_pace(&network));
+    let pace = Arc::new(shared.scheduler.read_pace(&network));
     let wire = ConnectionSocket::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout);
     let link = match &shared.tls {
-        None => HttpLink::Plain(wire),
+        None => ConnectionStream::Plain(wire),
         Some(tls) => {
-            // The handshake has the same place and timeout as the head of a request.
+            // The handshake uses the same place and timeout as the head of a request.
             let secured = tokio::select! {
                 secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
                 () = wait_for_eviction(&standing, &taken) => return,
                 () = shared.stop.cancelled() => return,
             };
             match secured {
-                Ok(Ok(secured)) => HttpLink::Tls(Box::new(secured)),
+                Ok(Ok(secured)) => ConnectionStream::Tls(Box::new(secured)),
                 Ok(Err(error)) => {
                     tracing::debug!(peer = %source, %error, "a connection ended in its handshake");
                     return;
@@ -237,15 +236,15 @@ async fn serve_connection(
         .serve_connection(io, answer);
     let mut serving = pin!(serving);
     let leaving = async {
-        write_timeout::wait_half_closed(&stream).await?;
+        connection_socket::wait_half_closed(&stream).await?;
         half_closed.cancel();
-        write_timeout::wait_closed(&stream).await;
+        connection_socket::wait_closed(&stream).await;
         Ok::<_, io::Error>(())
     };
     let mut leaving = pin!(leaving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
-        // Its pending work is cancelled.
+        // The peer is gone, so its pending request is cancelled.
         _ = leaving.as_mut() => return,
         () = wait_for_eviction(&standing, &taken) => {
             serving.as_mut().graceful_shutdown();
@@ -265,7 +264,8 @@ async fn serve_connection(
         Ok(()) => unread.may_have_more(),
         Err(error) => {
             tracing::debug!(peer = %source, %error, "a connection ended");
-            // The rest of a head that is too long: the response to it is written.
+            // hyper has responded to a head that is too long; the rest of the head may still
+            // arrive.
             error.is_parse_too_large()
         }
     };
@@ -280,18 +280,18 @@ async fn serve_connection(
 
 /// Waits until a connection in the overflow has lost its slot. Never returns for a connection that
 /// has obtained a place meanwhile.
-async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &CancellationToken) {
+async fn wait_for_eviction(standing: &Mutex<ConnectionAdmission>, taken: &CancellationToken) {
     taken.cancelled().await;
-    if matches!(*lock_standing(standing), ConnectionStanding::Place(_)) {
+    if matches!(*lock_standing(standing), ConnectionAdmission::Place(_)) {
         std::future::pending::<()>().await;
     }
 }
 
-/// Handles one request as soon as the connection has a place. Health probes need no place. A head
-/// that is too long gets none.
+/// Handles one request as soon as the connection has a place. Health probes need no place. A
+/// request whose head is too long is rejected before that.
 async fn serve_request(
     shared: &ListenerState,
-    standing: &Mutex<ConnectionStanding>,
+    standing: &Mutex<ConnectionAdmission>,
     owner: &ConnectionOwner,
     request: Request<TrackedBody>,
 ) -> Response {
@@ -299,8 +299,8 @@ async fn serve_request(
         return head_too_long();
     }
     let seat = match &*lock_standing(standing) {
-        ConnectionStanding::Place(_) => None,
-        ConnectionStanding::Reserve(seat) => Some(Arc::clone(seat)),
+        ConnectionAdmission::Place(_) => None,
+        ConnectionAdmission::Overflow(seat) => Some(Arc::clone(seat)),
     };
     if let Some(seat) = seat
         && !PROBE_PATHS.contains(&request.uri().path())
@@ -308,12 +308,12 @@ async fn serve_request(
         let place = tokio::select! {
             biased;
             place = shared.places.reserve(owner) => place,
-            () = seat.taken.cancelled() => return too_many_connections(),
+            () = seat.evicted.cancelled() => return too_many_connections(),
             () = shared.stop.cancelled() => return too_many_connections(),
             () = tokio::time::sleep(ADMISSION_TIMEOUT) => return too_many_connections(),
         };
         // Frees the overflow slot.
-        *lock_standing(standing) = ConnectionStanding::Place(place);
+        *lock_standing(standing) = ConnectionAdmission::Place(place);
     }
     shared
         .router
@@ -325,8 +325,8 @@ async fn serve_request(
 
 // Held for a few instructions and never across an await.
 fn lock_standing(
-    standing: &Mutex<ConnectionStanding>,
-) -> parking_lot::MutexGuard<'_, ConnectionStanding> {
+    standing: &Mutex<ConnectionAdmission>,
+) -> parking_lot::MutexGuard<'_, ConnectionAdmission> {
     standing.lock()
 }
 

@@ -20,7 +20,7 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct MetricsCache {
     last: Arc<Mutex<Option<MetricsPage>>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Metrics as text.
@@ -36,7 +36,7 @@ impl Default for MetricsCache {
     fn default() -> Self {
         Self {
             last: Arc::default(),
-            patience: METRICS_TIMEOUT,
+            timeout: METRICS_TIMEOUT,
         }
     }
 }
@@ -52,8 +52,8 @@ impl MetricsCache {
         W: Future<Output = Option<Bytes>> + Send + 'static,
     {
         let arrived = Instant::now();
-        let late = arrived + self.patience;
-        let last = timeout_at(late, Arc::clone(&self.last).lock_owned())
+        let deadline = arrived + self.timeout;
+        let last = timeout_at(deadline, Arc::clone(&self.last).lock_owned())
             .await
             .ok()?;
         if let Some(page) = last
@@ -64,7 +64,7 @@ impl MetricsCache {
         }
         // A separate task: the client may disconnect, and no second task may start meanwhile.
         let writing = tokio::spawn(render_and_store(last, form, async move { write().await }));
-        timeout_at(late, writing).await.ok()?.ok()?
+        timeout_at(deadline, writing).await.ok()?.ok()?
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     #[tokio::test]
     async fn one_that_hangs_keeps_nobody_waiting_for_ever() {
         let scrapes = MetricsCache {
-            patience: Duration::from_millis(1),
+            timeout: Duration::from_millis(1),
             ..MetricsCache::default()
         };
         assert_eq!(

@@ -39,7 +39,7 @@ pub(super) async fn get(
     let form = preferred_form(&headers);
     let writing = Arc::clone(&app);
     let Some(text) = app
-        .scrapes
+        .metrics_cache
         .get_or_render(form, move || render_metrics(writing, form))
         .await
     else {

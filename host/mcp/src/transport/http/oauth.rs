@@ -17,10 +17,10 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::auth_denial::{AuthDenial, TokenClaim, token_hash};
+use super::credential_validity::TokenValidity;
 use super::issuer_keys::{IssuerKeys, KEY_READ_INTERVAL};
 use super::options::{AuthorizationServer, OAuth};
-use super::reauthorization::TokenTrust;
-use super::unauthorized::{AuthDenial, TokenClaim, token_hash};
 
 /// The accepted signature algorithms: all use public keys, none a shared secret.
 const ACCEPTED_ALGORITHMS: [Algorithm; 9] = [
@@ -59,7 +59,7 @@ pub(super) struct TokenVerifier {
     options: OAuth,
     /// The keys of each issuer, which are trusted only for the tokens of that issuer.
     issuers: HashMap<String, Arc<IssuerKeys>>,
-    known: Mutex<HashMap<[u8; 32], (VerifiedToken, Instant)>>,
+    cache: Mutex<HashMap<[u8; 32], (VerifiedToken, Instant)>>,
 }
 
 /// The content of a verified token.
@@ -71,7 +71,7 @@ pub(super) struct VerifiedToken {
     /// The scopes.
     pub scopes: BTreeSet<String>,
     /// The basis of the trust in the token, and its end.
-    pub trust: TokenTrust,
+    pub trust: TokenValidity,
 }
 
 #[derive(Deserialize)]
@@ -112,12 +112,12 @@ impl TokenVerifier {
         Ok(Self {
             options,
             issuers,
-            known: Mutex::default(),
+            cache: Mutex::default(),
         })
     }
 
     /// Reloads the keys periodically, until `stop` is cancelled.
-    pub(super) async fn read_keys(&self, stop: CancellationToken) {
+    pub(super) async fn reload_keys_periodically(&self, stop: CancellationToken) {
         while stop
             .run_until_cancelled(tokio::time::sleep(KEY_READ_INTERVAL))
             .await
@@ -203,7 +203,7 @@ impl TokenVerifier {
         Ok(VerifiedToken {
             name,
             scopes,
-            trust: TokenTrust {
+            trust: TokenValidity {
                 issuer: Arc::clone(keys),
                 key,
                 until,
@@ -254,7 +254,7 @@ impl TokenVerifier {
 
     // Held for a few instructions and never across an await.
     fn lock_cache(&self) -> MutexGuard<'_, HashMap<[u8; 32], (VerifiedToken, Instant)>> {
-        self.known.lock()
+        self.cache.lock()
     }
 
     /// Returns the options.

@@ -58,7 +58,7 @@ pub struct HttpOptions {
     /// of it.
     pub resume_size: usize,
     /// Time for which the stream with the response to a request stays open until its client polls,
-    /// if its revision supports polling. `None`: until the response.
+    /// if its revision supports polling. If `None`, it stays open until the response.
     pub poll_after: Option<Duration>,
     /// TLS for every connection; `None` if a proxy does it, or if connections are not encrypted.
     pub tls: Option<Arc<ReloadingTls>>,
@@ -70,13 +70,13 @@ pub struct HttpOptions {
 
 /// The options that can change at runtime.
 #[derive(Clone, Debug, Default)]
-pub struct AuthSettings {
+pub struct AccessSettings {
     /// See [`HttpOptions::allowed_hosts`].
     pub allowed_hosts: Vec<String>,
     /// See [`HttpOptions::allowed_origins`].
     pub allowed_origins: Vec<String>,
-    /// See [`HttpOptions::tokens`]. What a token opened ends when it is no longer there, or allows
-    /// something else.
+    /// See [`HttpOptions::tokens`]. The sessions and streams that a token opened end when it is
+    /// removed or its rights change.
     pub tokens: Vec<BearerToken>,
 }
 

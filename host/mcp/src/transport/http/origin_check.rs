@@ -49,9 +49,9 @@ impl OriginGuard {
     ///
     /// # Errors
     ///
-    /// The status and text of the response, and the reason without what the client sent. A request
-    /// without exactly one `Host` is malformed (RFC 9112, 3.2). For other requests, the text states
-    /// what is not allowed and how to allow it.
+    /// The status and text of the response, and the reason without any text of the client. A
+    /// request without exactly one `Host` is malformed (RFC 9112, 3.2). For other requests, the
+    /// text states what is not allowed and how to allow it.
     pub(super) fn check(
         &self,
         target: &Uri,
@@ -61,9 +61,9 @@ impl OriginGuard {
             |why: String, reason: &'static str| Err((StatusCode::FORBIDDEN, why, reason));
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next();
-        let none = hosts.next();
+        let second = hosts.next();
         let Some(host) = host
-            .filter(|_| none.is_none())
+            .filter(|_| second.is_none())
             .and_then(|host| host.to_str().ok())
         else {
             let why = "exactly one Host header is required";

@@ -57,15 +57,15 @@ pub fn network_of(extensions: &http::Extensions) -> Option<String> {
         .map(|peer| peer.source.network())
 }
 
-/// Returns the key of an address: an IPv4 address, or an IPv6 network of 64 bits, which is the
-/// smallest one that a customer gets.
+/// Returns the key of an address: an IPv4 address, or an IPv6 /64 network, the smallest that a
+/// provider assigns to a customer.
 ///
-/// One process must not be many peers. It can use each of the 16 million addresses of 127.0.0.0/8,
-/// so these count as 127.0.0.1. It can choose among the link-local addresses of IPv6, as the others
-/// on its link can: all of them are in one network of 64 bits. Its machine can have more addresses,
-/// including `::1` beside 127.0.0.1, but only an administrator adds some. They count separately,
-/// because a connection does not show that two addresses belong to one machine. For connections
-/// within this machine, `connection_places` finds the account.
+/// One process must not count as many peers. It can use each of the 16 million addresses of
+/// 127.0.0.0/8, so these count as 127.0.0.1. It can use any IPv6 link-local address, but these are
+/// all in one /64 network, which counts as one peer. Its machine can have further addresses, such
+/// as `::1` in addition to 127.0.0.1, but only an administrator can add them. They count
+/// separately, because a connection does not show that two addresses belong to one machine. For
+/// connections within this machine, `connection_places` finds the account.
 fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) if address.is_loopback() => Ipv4Addr::LOCALHOST.to_string(),

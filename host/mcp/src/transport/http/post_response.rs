@@ -46,10 +46,10 @@ pub(super) struct StreamResumption {
     /// The caller that sent the request.
     pub(super) caller: Arc<Caller>,
     /// If set, the revision has an event that opens a stream.
-    pub(super) opens: bool,
+    pub(super) sends_opening: bool,
     /// The time at which the stream ends at the latest, so that the client polls. Only with an
     /// event that opens it.
-    pub(super) closes: Option<Instant>,
+    pub(super) ends_at: Option<Instant>,
 }
 
 /// Responds with the content of `messages`. `guard` is dropped when the peer has received
@@ -64,19 +64,21 @@ pub(super) async fn respond(
     resumption: Option<StreamResumption>,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
-    let long = async {
+    let stream_needed = async {
         let closed = async {
             half_closed.cancelled().await;
             tokio::time::sleep(HALF_CLOSED_TIMEOUT).await;
         };
         let until = Instant::now() + keep_alive;
-        let polls = resumption.as_ref().and_then(|resumption| resumption.closes);
+        let polls = resumption
+            .as_ref()
+            .and_then(|resumption| resumption.ends_at);
         drop(tokio::time::timeout_at(polls.map_or(until, |polls| polls.min(until)), closed).await);
     };
     let first = tokio::select! {
         biased;
         first = messages.recv() => Ok(first),
-        () = long => Err(()),
+        () = stream_needed => Err(()),
     };
     match (first, resumption) {
         (Ok(Some(first)), _) if first.kind.is_response() => respond_single(first, status),
@@ -89,8 +91,8 @@ pub(super) async fn respond(
             Some(StreamResumption {
                 responses,
                 caller,
-                opens,
-                closes,
+                sends_opening: opens,
+                ends_at: closes,
             }),
         ) => {
             let first = first.unwrap_or(None);

@@ -29,13 +29,13 @@ pub(super) struct ResponseStream {
 struct StreamState {
     log: EventLog,
     /// The id of the newest reader.
-    reader: u64,
+    current_reader: u64,
     /// The time at which the last reader left, if no reader is attached.
-    left: Option<Instant>,
+    detached_at: Option<Instant>,
     /// If set, the client has the id of an event.
-    is_named: bool,
+    has_event_id: bool,
     /// If set, all sent messages have been read.
-    is_over: bool,
+    is_finished: bool,
 }
 
 /// The result of polling the stream once.
@@ -62,7 +62,7 @@ pub(super) enum ReaderExit {
 impl ResponseStream {
     /// Starts the stream with this number in its session, with `first`, which was taken out of the
     /// queue already, and with the content of `messages`. The memory for retained events is taken
-    /// from `held`. At `closes`, the reader ends, so that the client polls.
+    /// from `held`. At `closes`, the reader ends, so that the client reconnects (polls).
     pub(super) fn open(
         number: u64,
         caller: Arc<Caller>,
@@ -77,10 +77,10 @@ impl ResponseStream {
         }
         let state = StreamState {
             log,
-            reader: 0,
-            left: None,
-            is_named: false,
-            is_over: false,
+            current_reader: 0,
+            detached_at: None,
+            has_event_id: false,
+            is_finished: false,
         };
         let stream = Arc::new(Self {
             number,
@@ -90,7 +90,7 @@ impl ResponseStream {
         });
         StreamReader {
             stream,
-            mine: 0,
+            id: 0,
             position: 0,
             closes,
         }
@@ -109,14 +109,14 @@ impl ResponseStream {
         if caller.rights != self.caller.rights || !state.log.can_resume_after(after) {
             return None;
         }
-        state.reader += 1;
-        state.left = None;
-        let mine = state.reader;
+        state.current_reader += 1;
+        state.detached_at = None;
+        let mine = state.current_reader;
         drop(state);
         self.messages.wake();
         Some(StreamReader {
             stream: Arc::clone(self),
-            mine,
+            id: mine,
             position: after,
             closes,
         })
@@ -124,18 +124,18 @@ impl ResponseStream {
 
     /// Ends the current reader, because the stream is no longer retained.
     pub(super) fn discard(&self) {
-        self.state().reader += 1;
+        self.state().current_reader += 1;
         self.messages.wake();
     }
 
     /// Returns whether no reader has been attached since `since`.
     pub(super) fn is_idle_since(&self, since: Instant) -> bool {
-        self.state().left.is_some_and(|left| left <= since)
+        self.state().detached_at.is_some_and(|left| left <= since)
     }
 
     fn next_item(&self, mine: u64, after: u64) -> StreamItem {
         let mut state = self.state();
-        if state.reader != mine {
+        if state.current_reader != mine {
             return StreamItem::End;
         }
         // Checked first: the last sender may have sent a message before it was dropped.
@@ -148,11 +148,11 @@ impl ResponseStream {
         });
         match event {
             Some(event) => {
-                state.is_named = true;
+                state.has_event_id = true;
                 StreamItem::Event(event)
             }
             None if is_complete => {
-                state.is_over = true;
+                state.is_finished = true;
                 StreamItem::End
             }
             None => StreamItem::Nothing,
@@ -168,7 +168,7 @@ impl ResponseStream {
 /// Reader of a [`ResponseStream`].
 pub(super) struct StreamReader {
     stream: Arc<ResponseStream>,
-    mine: u64,
+    id: u64,
     /// The number of the last event that was read.
     position: u64,
     closes: Option<Instant>,
@@ -178,7 +178,7 @@ impl StreamReader {
     /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         let mut state = self.stream.state();
-        state.is_named = true;
+        state.has_event_id = true;
         event::opening_event(state.log.id(self.position))
     }
 
@@ -188,7 +188,7 @@ impl StreamReader {
         loop {
             // Created first, so that it observes every later change.
             let mut changed = pin!(self.stream.messages.changed());
-            match self.stream.next_item(self.mine, self.position) {
+            match self.stream.next_item(self.id, self.position) {
                 StreamItem::Event(event) => {
                     self.position = event.number;
                     return Some(event.frame);
@@ -214,23 +214,23 @@ impl StreamReader {
     /// Stops reading.
     pub(super) fn detach(&self) -> ReaderExit {
         let mut state = self.stream.state();
-        if state.reader != self.mine {
+        if state.current_reader != self.id {
             drop(state);
             // This reader may have been woken in place of its replacement.
             self.stream.messages.wake();
             return ReaderExit::Replaced;
         }
-        state.left = Some(Instant::now());
-        match (state.is_named, state.is_over) {
+        state.detached_at = Some(Instant::now());
+        match (state.has_event_id, state.is_finished) {
             (false, _) => ReaderExit::Unnamed,
             (true, true) => ReaderExit::Over,
             (true, false) => {
-                state.reader += 1;
-                let mine = state.reader;
+                state.current_reader += 1;
+                let mine = state.current_reader;
                 let position = state.log.newest();
                 ReaderExit::Open(Self {
                     stream: Arc::clone(&self.stream),
-                    mine,
+                    id: mine,
                     position,
                     closes: None,
                 })

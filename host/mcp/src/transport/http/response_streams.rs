@@ -25,7 +25,7 @@ const MAX_FINISHED_STREAMS: usize = 16;
 pub(super) struct ResponseStreams {
     table: Mutex<StreamTable>,
     /// Memory for the retained events of all streams of all sessions, with a limit per caller.
-    kept: Arc<SharedQuota>,
+    memory: Arc<SharedQuota>,
     /// Time for which a stream without a reader is retained.
     resume: Duration,
 }
@@ -36,18 +36,18 @@ struct StreamTable {
     count: u64,
     streams: BTreeMap<u64, Arc<ResponseStream>>,
     /// Streams that have been sent completely, oldest first.
-    over: VecDeque<u64>,
+    finished: VecDeque<u64>,
     /// If set, the session has ended.
     is_closed: bool,
 }
 
 impl ResponseStreams {
-    /// Creates an empty table. The memory for retained events is taken from `kept`, and they are
+    /// Creates an empty table. The memory for retained events is taken from `memory`, and they are
     /// retained for the time `resume`. If that is 0, nothing is retained.
-    pub(super) fn new(kept: Arc<SharedQuota>, resume: Duration) -> Arc<Self> {
+    pub(super) fn new(memory: Arc<SharedQuota>, resume: Duration) -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::default(),
-            kept,
+            memory,
             resume,
         })
     }
@@ -69,7 +69,7 @@ impl ResponseStreams {
         if self.resume.is_zero() {
             return Err((first, messages));
         }
-        let Ok(held) = self.kept.try_reserve(&caller.name, EVENT_OVERHEAD_BYTES) else {
+        let Ok(held) = self.memory.try_reserve(&caller.name, EVENT_OVERHEAD_BYTES) else {
             return Err((first, messages));
         };
         let mut table = self.table();
@@ -117,7 +117,11 @@ impl ResponseStreams {
             }
             !left
         });
-        let StreamTable { streams, over, .. } = &mut *table;
+        let StreamTable {
+            streams,
+            finished: over,
+            ..
+        } = &mut *table;
         over.retain(|number| streams.contains_key(number));
         drop(table);
         for stream in gone {
@@ -130,7 +134,7 @@ impl ResponseStreams {
         let mut table = self.table();
         table.is_closed = true;
         let streams = std::mem::take(&mut table.streams);
-        table.over.clear();
+        table.finished.clear();
         drop(table);
         for stream in streams.into_values() {
             stream.discard();
@@ -153,11 +157,11 @@ impl ResponseStreams {
             },
             ReaderExit::Over => {
                 // A client may have read it twice.
-                if !table.over.contains(&number) {
-                    table.over.push_back(number);
+                if !table.finished.contains(&number) {
+                    table.finished.push_back(number);
                 }
-                if table.over.len() > MAX_FINISHED_STREAMS {
-                    table.over.pop_front()
+                if table.finished.len() > MAX_FINISHED_STREAMS {
+                    table.finished.pop_front()
                 } else {
                     None
                 }

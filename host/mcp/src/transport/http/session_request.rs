@@ -103,8 +103,8 @@ pub(super) async fn handle_messages(
     let (outbox, messages) = outbox::channel();
     match incoming {
         IncomingContent::Single(Message::Request(request)) => {
-            let rules = session.request_context(request.params);
-            let rules = rules.map(|rules| {
+            let context = session.request_context(request.params);
+            let rules = context.map(|rules| {
                 rules.map(|rules| RequestContext {
                     trace: headers::trace_context(headers).map(Box::new),
                     ..rules
@@ -131,8 +131,8 @@ pub(super) async fn handle_messages(
     AcceptedRequest::Done(notification_response(messages).await)
 }
 
-/// Starts a session for the messages of one request, because sessions are off: only the responses
-/// remain. Only the header states the revision.
+/// Starts a session that ends with the response, because sessions are off. Only the header states
+/// the revision.
 fn start_one_request(
     app: &HttpState,
     caller: &Arc<Caller>,
@@ -201,7 +201,7 @@ pub(super) fn find_session(
     id: Option<&RequestId>,
 ) -> Result<Arc<HttpSession>, Box<Response>> {
     let about = id.cloned();
-    let of = |error: Error| Error {
+    let with_id = |error: Error| Error {
         id: about.clone(),
         ..error
     };
@@ -209,7 +209,7 @@ pub(super) fn find_session(
     let refused = |status, what: &str| {
         Box::new(error_response(
             status,
-            &of(Error::new(INVALID_REQUEST, what)),
+            &with_id(Error::new(INVALID_REQUEST, what)),
             errors,
         ))
     };
@@ -221,7 +221,7 @@ pub(super) fn find_session(
     {
         return Err(Box::new(error_response(
             StatusCode::BAD_REQUEST,
-            &of(unsupported_version(version)),
+            &with_id(unsupported_version(version)),
             errors,
         )));
     }

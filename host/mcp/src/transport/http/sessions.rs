@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 
+use super::credential_validity::CredentialValidity;
 use super::options::HttpOptions;
 use super::peer::PeerSource;
-use super::reauthorization::CallerTrust;
 use super::response_streams::ResponseStreams;
-use super::session_messages::SessionNews;
+use super::standalone_messages::StandaloneMessages;
 use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
 use crate::lists::access_rights::CallerRights;
@@ -51,7 +51,7 @@ pub(super) struct HttpSession {
     /// Open streams for messages that belong to no request, in opening order.
     streams: watch::Sender<BTreeSet<u64>>,
     /// Messages sent on these streams.
-    pub(super) news: Arc<SessionNews>,
+    pub(super) news: Arc<StandaloneMessages>,
     /// Response streams of the session's requests.
     pub(super) responses: Arc<ResponseStreams>,
     /// Shares of the caller's and the network's quotas. Released as soon as the session leaves the
@@ -122,7 +122,7 @@ impl SessionTable {
             network,
             used: Mutex::new(Instant::now()),
             streams: watch::Sender::default(),
-            news: Arc::new(SessionNews::new(held)),
+            news: Arc::new(StandaloneMessages::new(held)),
             responses: ResponseStreams::new(kept, self.resume),
             places: Mutex::new(places),
         };
@@ -163,6 +163,17 @@ impl SessionTable {
         removed.is_some()
     }
 
+    /// Ends all sessions of the caller with this name.
+    pub(super) fn remove_caller(&self, caller: &str) {
+        let removed: Vec<_> = self
+            .table()
+            .extract_if(|_, entry| entry.session.is_owned_by_name(caller))
+            .collect();
+        for (_, entry) in removed {
+            entry.end();
+        }
+    }
+
     /// Ends sessions that were idle for too long, and streams that no client resumed in time, until
     /// `stop` is cancelled.
     pub(super) async fn expire_idle(&self, stop: CancellationToken) {
@@ -198,24 +209,24 @@ impl SessionTable {
 
 impl HttpSession {
     /// Sends notifications of changes that `rights` make visible through `outbox`, while the client
-    /// reads and `reauthorization` is valid. Both are those of the request that opened the stream.
-    /// If the client has several streams open, only the newest is used. Unlike a request, a stream
-    /// has no response to deliver to a client that has `half_closed` its connection: pending
-    /// notifications wait for the next stream.
+    /// reads and `trust` is valid. Both are those of the request that opened the stream. If the
+    /// client has several streams open, only the newest is used. Unlike a request, a stream has no
+    /// response to deliver to a client that has `half_closed` its connection: pending notifications
+    /// wait for the next stream.
     pub(super) async fn serve_stream(
         self: Arc<Self>,
         rights: CallerRights,
-        trust: CallerTrust,
+        trust: CredentialValidity,
         half_closed: CancellationToken,
         outbox: Outbox,
     ) {
-        let mut mine = 0;
+        let mut number = 0;
         self.streams.send_modify(|streams| {
-            mine = streams.last().map_or(0, |newest| newest + 1);
-            streams.insert(mine);
+            number = streams.last().map_or(0, |newest| newest + 1);
+            streams.insert(number);
         });
         let mut streams = self.streams.subscribe();
-        let mut crowd = self.streams.subscribe();
+        let mut newer_streams = self.streams.subscribe();
         let mut negotiated = self.session.negotiated.subscribe();
         let telling = async {
             // Nothing is sent before the client has sent `notifications/initialized`.
@@ -227,13 +238,13 @@ impl HttpSession {
                 return;
             }
             while streams
-                .wait_for(|streams| streams.last() == Some(&mine))
+                .wait_for(|streams| streams.last() == Some(&number))
                 .await
                 .is_ok()
             {
                 tokio::select! {
                     () = change_notifications::notify_session(&self.session, &rights, &outbox) => return,
-                    _ = streams.wait_for(|streams| streams.last() != Some(&mine)) => {}
+                    _ = streams.wait_for(|streams| streams.last() != Some(&number)) => {}
                 }
             }
         };
@@ -241,14 +252,14 @@ impl HttpSession {
             () = telling => {}
             () = outbox.closed() => {}
             () = half_closed.cancelled() => {}
-            // Newer streams have replaced this one. A client needs one.
-            _ = crowd.wait_for(|streams| streams.iter().rev().nth(MAX_STREAMS_PER_SESSION - 1) > Some(&mine)) => {}
+            // Newer streams have replaced this one, and a client needs only one.
+            _ = newer_streams.wait_for(|streams| streams.iter().rev().nth(MAX_STREAMS_PER_SESSION - 1) > Some(&number)) => {}
             () = trust.wait_until_invalid() => {}
             () = self.session.life.closing.cancelled() => {}
             () = self.session.life.ended.cancelled() => {}
         }
         self.streams.send_modify(|streams| {
-            streams.remove(&mine);
+            streams.remove(&number);
         });
         self.touch();
     }

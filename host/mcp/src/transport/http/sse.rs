@@ -12,11 +12,11 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::app_state::{HttpState, read_body};
+use super::credential_validity::CredentialValidity;
 use super::event::EventSource;
 use super::headers::ErrorId;
 use super::peer::HttpPeer;
 use super::post_response;
-use super::reauthorization::CallerTrust;
 use super::sse_streams::OpenStream;
 use super::{event, sessions};
 use crate::dispatch::dispatcher;
@@ -55,7 +55,7 @@ pub(super) struct StreamAddress {
 pub(super) async fn open_stream(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<CallerTrust>,
+    Extension(trust): Extension<CredentialValidity>,
 ) -> Response {
     let Ok(id) = sessions::new_id() else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -119,13 +119,13 @@ fn relative_reference(path: &str) -> &str {
 pub(super) async fn post_message(
     State(app): State<Arc<HttpState>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Extension(trust): Extension<CallerTrust>,
+    Extension(trust): Extension<CredentialValidity>,
     Extension(peer): Extension<HttpPeer>,
     address: Result<Query<StreamAddress>, QueryRejection>,
     request: Request,
 ) -> Response {
     let Ok(Query(address)) = address else {
-        let what = "the query must have the session once: post to the address that the stream at /sse begins with, \
+        let what = "the query must contain `session` exactly once: post to the URL that the stream at /sse announces, \
                     /messages?session=ID";
         return (StatusCode::BAD_REQUEST, what).into_response();
     };
@@ -162,6 +162,6 @@ pub(super) async fn post_message(
         )
         .await;
     };
-    app.lane.run(length, receiving).await;
+    app.body_workers.run(length, receiving).await;
     (StatusCode::ACCEPTED, "Accepted").into_response()
 }

@@ -8,9 +8,9 @@ use http::{HeaderMap, StatusCode};
 
 use super::accepted_request::{AcceptedRequest, StatusMap, legacy_status};
 use super::app_state::HttpState;
+use super::credential_validity::CredentialValidity;
 use super::headers::{self, ErrorId, SESSION_ID};
 use super::post_response::{error_response, respond_single};
-use super::reauthorization::CallerTrust;
 use crate::dispatch::dispatcher;
 use crate::dispatch::methods::ping;
 use crate::exchange::outbox::{self, OutgoingMessage};
@@ -38,17 +38,17 @@ pub(super) fn is_stateless(headers: &HeaderMap) -> bool {
 pub(super) async fn handle_stateless(
     app: &Arc<HttpState>,
     caller: Arc<Caller>,
-    trust: CallerTrust,
+    trust: CredentialValidity,
     headers: &HeaderMap,
     request: Request<'_>,
-    stated: Result<Option<RequestContext>, Error>,
+    context: Result<Option<RequestContext>, Error>,
 ) -> AcceptedRequest {
     let errors = ErrorId::of(headers);
     // A `ping` needs no protocol version.
-    if matches!(stated, Ok(None)) && request.method == McpMethod::Ping.name() {
+    if matches!(context, Ok(None)) && request.method == McpMethod::Ping.name() {
         return AcceptedRequest::Done(answer_ping(&request, errors));
     }
-    let rules = match check_context(app, &caller, headers, &request, stated) {
+    let context = match check_context(app, &caller, headers, &request, context) {
         Ok(rules) => rules,
         Err(error) => {
             return AcceptedRequest::Done(error_response(
@@ -64,7 +64,7 @@ pub(super) async fn handle_stateless(
         ..app.life.clone()
     };
     let guard = life.ended.clone().drop_guard();
-    let not_found = rules.revision.features().http_not_found;
+    let not_found = context.revision.features().http_not_found;
     let is_stream = request.method == McpMethod::Listen.name();
     if is_stream {
         let ended = life.ended.clone();
@@ -82,7 +82,7 @@ pub(super) async fn handle_stateless(
         life,
     );
     let (outbox, messages) = outbox::channel();
-    dispatcher::handle_request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
+    dispatcher::handle_request(&session, &caller, request, Ok(Some(context)), &outbox).await;
     drop(outbox);
     let statuses = StatusMap::Stateless { not_found };
     AcceptedRequest::Waiting {
@@ -105,23 +105,23 @@ fn answer_ping(request: &Request<'_>, errors: ErrorId) -> Response {
     respond_single(answer, legacy_status)
 }
 
-/// Returns the context that a request states, if it does, and if the headers repeat the body.
+/// Returns the context that the request states, after checking that the headers match the body.
 fn check_context(
     app: &HttpState,
     caller: &Caller,
     headers: &HeaderMap,
     request: &Request<'_>,
-    stated: Result<Option<RequestContext>, Error>,
+    context: Result<Option<RequestContext>, Error>,
 ) -> Result<RequestContext, Error> {
-    let repeats = stated.as_ref().is_ok_and(|stated| {
+    let repeats = context.as_ref().is_ok_and(|stated| {
         stated
             .as_ref()
             .is_none_or(|rules| rules.revision.features().http_headers)
     });
-    if repeats || stated.is_err() {
+    if repeats || context.is_err() {
         headers::check_against_body(headers, request, app.server.lists(), caller)?;
     }
-    let rules = stated?.ok_or_else(missing_session)?;
+    let rules = context?.ok_or_else(missing_session)?;
     Ok(RequestContext {
         trace: headers::trace_context(headers).map(Box::new),
         ..rules

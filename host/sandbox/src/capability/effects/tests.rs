@@ -27,8 +27,8 @@ fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
         .begin(OperationKind::State, || what.to_owned())
         .unwrap()
     {
-        EffectStart::Before(result) => Some(result),
-        EffectStart::Now(number) => {
+        EffectStart::Replay(result) => Some(result),
+        EffectStart::Execute(number) => {
             effects.end(number, result.to_vec());
             None
         }

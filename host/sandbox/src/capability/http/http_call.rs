@@ -92,7 +92,7 @@ impl HttpCall {
     }
 
     /// Returns whether any request can be sent.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn allows_requests(&self) -> bool {
         self.is_open
     }
 
@@ -116,17 +116,17 @@ impl HttpCall {
 
     /// Reports another denied operation. `what` is a sentence, and `remedy` is the configuration
     /// with which the operator would allow it.
-    pub(crate) fn deny(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
+    pub(crate) fn report_denial(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
         self.denials.report_denial(kind, what, remedy);
     }
 
     /// Reports that access to a file or directory was denied.
-    pub(crate) fn deny_file(&self, denied: &FileDenial) {
+    pub(crate) fn report_file_denial(&self, denied: &FileDenial) {
         self.denials.report_file_denial(denied);
     }
 
     /// Reports that a part of a request was rejected before it could be sent.
-    pub(crate) fn deny_request(&self, denied: &DenialReason) {
+    pub(crate) fn report_request_denial(&self, denied: &DenialReason) {
         self.denials.report_denial(
             DenialKind::Http,
             &denied.to_string(),
@@ -146,14 +146,16 @@ impl HttpCall {
         name.map(str::to_ascii_lowercase)
     }
 
-    /// Reports why headers of the guest were rejected. `find_forbidden_header` is the name of a
-    /// header that no tool may set.
-    pub(crate) fn deny_headers(&self, why: HeaderError, forbidden: Option<String>) {
+    /// Reports why headers of the guest were rejected. `forbidden` is the name of a header that no
+    /// tool may set.
+    pub(crate) fn report_header_denial(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
             (HeaderError::Forbidden, Some(name)) => {
-                self.deny_request(&DenialReason::ForbiddenHeader(name));
+                self.report_request_denial(&DenialReason::ForbiddenHeader(name));
             }
-            (HeaderError::InvalidSyntax, _) => self.deny_request(&DenialReason::MalformedHeader),
+            (HeaderError::InvalidSyntax, _) => {
+                self.report_request_denial(&DenialReason::MalformedHeader)
+            }
             // This is a mistake of the guest and not part of a request.
             (HeaderError::Forbidden | HeaderError::Immutable, _) => {}
         }
@@ -176,10 +178,10 @@ impl HttpCall {
         if self.effects.is_replay() {
             // The grant was checked when the call was recorded.
             return Ok(match self.start_effect(&line)? {
-                EffectStart::Before(response) => {
+                EffectStart::Replay(response) => {
                     replay_response(&response, request.into_body(), reservation)
                 }
-                EffectStart::Now(_) => fail(Error::HttpRequestDenied),
+                EffectStart::Execute(_) => fail(Error::HttpRequestDenied),
             });
         }
         let mut request = match self.authorize(request) {
@@ -191,8 +193,8 @@ impl HttpCall {
             return Ok(fail(Error::HttpRequestDenied));
         }
         let number = match self.start_effect(&line)? {
-            EffectStart::Now(number) => number,
-            EffectStart::Before(response) => {
+            EffectStart::Execute(number) => number,
+            EffectStart::Replay(response) => {
                 return Ok(replay_response(&response, request.into_body(), None));
             }
         };
@@ -251,7 +253,7 @@ impl HttpCall {
 
     /// Records that a request was not sent.
     fn record_unsent(&self, line: &RequestLine, error: HttpError) {
-        if let Ok(EffectStart::Now(number)) = self
+        if let Ok(EffectStart::Execute(number)) = self
             .effects
             .begin_read(OperationKind::Http, || line.to_string())
         {

@@ -44,7 +44,7 @@ struct PendingRequest {
     waker: Waker,
 }
 
-/// The wake-up flag of an exchange.
+/// The wake-up flag of a request.
 struct WakeFlag {
     raised: AtomicBool,
     /// Only the waker, not all of the shared state: a waker must not keep the requests of a
@@ -89,7 +89,7 @@ impl PendingRequests {
         ResponseHandle::Pending(receiver)
     }
 
-    /// Polls all exchanges that were woken, and wakes `task` when one can make more progress.
+    /// Polls all requests that were woken, and wakes `task` when one can make more progress.
     ///
     /// This is not a `FuturesUnordered`, because that wakes the task each time it has polled all of
     /// its futures: a call would be polled twice for each request.

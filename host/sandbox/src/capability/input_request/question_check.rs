@@ -59,6 +59,9 @@ pub(super) fn check_questions(
                     "a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - ."
                 )));
             }
+            if secrets.scrub(key) != key.as_str() {
+                return Err("a question's key contains a secret".to_owned());
+            }
             if !keys.insert(key) {
                 return Err(named("another question has the same key".to_owned()));
             }

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use toolbay_secrets::SecretValue;
+
 use super::question_check::MAX_PARAMS_BYTES;
 use super::*;
 use crate::capability::effects::AskBlocker;
@@ -306,4 +308,15 @@ fn what_cannot_be_remembered_is_refused() {
         panic!()
     };
     assert!(why.contains("limits.journal"), "{why}");
+}
+
+#[test]
+fn a_key_that_contains_a_secret_is_refused_without_repeating_it() {
+    let value = SecretValue::parse(b"hunter2-hunter2").unwrap();
+    let secrets = SecretFilter::new([("token", &value)]).unwrap();
+    for key in ["hunter2-hunter2", "x.hunter2-hunter2.y"] {
+        let why = check_questions(&[form(key)], &secrets).unwrap_err();
+        assert_eq!(why, "a question's key contains a secret");
+    }
+    assert!(check_questions(&[form("hunter")], &secrets).is_ok());
 }

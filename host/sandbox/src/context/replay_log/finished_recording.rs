@@ -83,7 +83,7 @@ impl TapedCall {
         {
             // A response that the guest never read is recorded as incomplete.
             let answer = match (kind, result) {
-                (OperationKind::Http, None) => Some(OperationResult::Http(HttpAnswer::Nothing(
+                (OperationKind::Http, None) => Some(OperationResult::Http(HttpAnswer::Failed(
                     HttpError::HttpResponseIncomplete,
                 ))),
                 (OperationKind::Http, Some(result)) => postcard::from_bytes::<HttpAnswer>(&result)
@@ -157,9 +157,9 @@ fn redact_answer(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswe
                 end,
             }
         }
-        HttpAnswer::Nothing(HttpError::InternalError(why)) => {
-            HttpAnswer::Nothing(HttpError::InternalError(secrets.redact(&why).into_owned()))
+        HttpAnswer::Failed(HttpError::InternalError(why)) => {
+            HttpAnswer::Failed(HttpError::InternalError(secrets.redact(&why).into_owned()))
         }
-        nothing @ HttpAnswer::Nothing(_) => nothing,
+        nothing @ HttpAnswer::Failed(_) => nothing,
     })
 }

@@ -66,21 +66,16 @@ impl ReplayTape {
             .into_iter()
             .map(Some)
             .collect();
-        let unknown = Vec::new();
-        let missing = BTreeSet::new();
-        let last = 0;
-        let looked = 0;
-        let secrets = Arc::default();
         Self::with_mode(TapeReel::Replay(TapePlayback {
             input: given,
             clock,
-            last_time: last,
+            last_time: 0,
             polls,
-            cancel_checks: looked,
+            cancel_checks: 0,
             operations,
-            unrecorded: unknown,
-            missing,
-            secrets,
+            unrecorded: Vec::new(),
+            missing: BTreeSet::new(),
+            secrets: Arc::default(),
         }))
     }
 

@@ -85,7 +85,7 @@ const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
             interface: "toolbay:plugin/host",
             functions: &["ask", "resource-updated"],
             allowance: None,
-            does: "asks the caller",
+            does: "asks or notifies the caller",
         },
         ForbiddenImport {
             interface: "wasi:keyvalue/store",

@@ -136,7 +136,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 // The declared length is not a number.
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::MalformedHeader);
+                    .report_request_denial(&DenialReason::MalformedHeader);
             }
             Ok((hold_body(state, made)?,))
         },
@@ -158,7 +158,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedMethod);
+                        .report_request_denial(&DenialReason::MalformedMethod);
                 })
             } else {
                 Err(())
@@ -174,7 +174,11 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((if is_short {
                 let set =
                     types::HostOutgoingRequest::set_scheme(&mut state.http(), request, scheme)?;
-                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::Scheme))
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .report_request_denial(&DenialReason::Scheme)
+                })
             } else {
                 Err(())
             },))
@@ -196,7 +200,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::for_authority(&written));
+                    .report_request_denial(&DenialReason::for_authority(&written));
             }),))
         },
     )?;
@@ -216,7 +220,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedPath);
+                        .report_request_denial(&DenialReason::MalformedPath);
                 })
             } else {
                 Err(())
@@ -338,7 +342,7 @@ fn headers_result<T>(
         Ok(done) => return Ok(Ok(done)),
         Err(error) => error.downcast()?,
     };
-    state.outgoing_http.deny_headers(why, forbidden);
+    state.outgoing_http.report_header_denial(why, forbidden);
     Ok(Err(why))
 }
 

@@ -139,5 +139,5 @@ fn is_prohibited(error: &FsError) -> bool {
 }
 
 fn deny(state: &StoreState, denied: &FileDenial) {
-    state.outgoing_http.deny_file(denied);
+    state.outgoing_http.report_file_denial(denied);
 }

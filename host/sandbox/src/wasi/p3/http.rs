@@ -176,7 +176,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedMethod);
+                        .report_request_denial(&DenialReason::MalformedMethod);
                 })
             } else {
                 Err(())
@@ -191,7 +191,11 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_scheme(request, scheme)?;
-                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::Scheme))
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .report_request_denial(&DenialReason::Scheme)
+                })
             } else {
                 Err(())
             },))
@@ -213,7 +217,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::for_authority(&written));
+                    .report_request_denial(&DenialReason::for_authority(&written));
             }),))
         },
     )?;
@@ -229,7 +233,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedPath);
+                        .report_request_denial(&DenialReason::MalformedPath);
                 })
             } else {
                 Err(())
@@ -304,8 +308,12 @@ fn headers_result<T>(
         Err(error) => error.downcast()?,
     };
     match &error {
-        HeaderError::Forbidden => state.outgoing_http.deny_headers(Why::Forbidden, forbidden),
-        HeaderError::InvalidSyntax => state.outgoing_http.deny_headers(Why::InvalidSyntax, None),
+        HeaderError::Forbidden => state
+            .outgoing_http
+            .report_header_denial(Why::Forbidden, forbidden),
+        HeaderError::InvalidSyntax => state
+            .outgoing_http
+            .report_header_denial(Why::InvalidSyntax, None),
         // A mistake of the guest, which is not a denied request.
         HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
     }

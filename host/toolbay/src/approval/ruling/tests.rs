@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use toolbay_catalog::{
-    ApprovalSetting, ComponentContents, LoadedComponent, Plugin, PluginCandidate, PluginTerms,
+    ApprovalSetting, ComponentContents, LoadedComponent, Plugin, PluginState, PluginTerms,
     ToolApprovals, assemble,
 };
 use toolbay_model::{ComponentDescription, Digest, EffectHints, RecordedEffect, ToolDefinition};
@@ -45,9 +45,9 @@ fn offer_with(
         Arc::default(),
         terms,
     );
-    let candidate = PluginCandidate {
+    let candidate = PluginState {
         plugin: Some(Arc::new(plugin)),
-        ..PluginCandidate::default()
+        ..PluginState::default()
     };
     let snapshot = assemble(&BTreeMap::from([("notes".to_owned(), candidate)]), true);
     Arc::clone(&snapshot.tools["erase"])

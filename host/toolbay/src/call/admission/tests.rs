@@ -46,7 +46,7 @@ pub(crate) async fn permit() -> CallPermit {
     let client = admission.new_client("a");
     let plugin = plugin(1);
     let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
-    let record = CallerRecord::new(&plugin);
+    let record = CallerState::new(&plugin);
     admission
         .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
         .await
@@ -65,7 +65,7 @@ async fn each_of_the_three_limits_is_enforced() {
         let client = admission.new_client("a");
         let plugin = plugin(concurrency);
         let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
-        let record = CallerRecord::new(&plugin);
+        let record = CallerState::new(&plugin);
         let first = admission
             .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
             .await
@@ -105,7 +105,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     let client = admission.new_client("a");
     let one = plugin(9);
     let activity = PluginActivity::new(&one, admission.permits().new_plugin_places(&one));
-    let record = CallerRecord::new(&one);
+    let record = CallerState::new(&one);
     let admit = |memory| admission.acquire(&client, &activity, &record, TOOL, memory);
     let first = admit(ByteSize::mib(6)).await.unwrap();
     let busy = admit(ByteSize::mib(5)).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     let other = plugin(9);
     let elsewhere = admission.new_client("b");
     let others = PluginActivity::new(&other, admission.permits().new_plugin_places(&other));
-    let theirs = CallerRecord::new(&other);
+    let theirs = CallerState::new(&other);
     admission
         .acquire(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4))
         .await
@@ -184,7 +184,7 @@ fn shared(server: ServerConfig) -> CallAdmission {
 
 async fn place(
     admission: &CallAdmission,
-    client: &ClientPermits,
+    client: &ClientAdmission,
     places: &PluginPlaces,
     tool: &str,
 ) -> CallPermit {
@@ -201,7 +201,7 @@ async fn place(
 
 async fn is_busy(
     admission: &CallAdmission,
-    client: &ClientPermits,
+    client: &ClientAdmission,
     places: &PluginPlaces,
     tool: &str,
 ) -> bool {
@@ -234,7 +234,7 @@ async fn no_caller_and_no_tool_has_all_places_of_a_plugin() {
 }
 
 #[tokio::test]
-async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
+async fn a_caller_with_many_queued_calls_does_not_delay_others() {
     let admission = shared(ServerConfig {
         calls: 64,
         calls_per_caller: 32,
@@ -334,7 +334,7 @@ async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
     drop(second);
     assert!(
         futures_util::poll!(&mut third).is_pending(),
-        "who was there before goes first"
+        "the resumed call goes first"
     );
     assert!(futures_util::poll!(&mut again).is_ready());
     drop(again);
@@ -395,7 +395,7 @@ async fn calls_that_wait_are_bounded() {
 }
 
 #[tokio::test]
-async fn who_waits_for_memory_holds_no_place() {
+async fn a_call_that_waits_for_memory_holds_no_permit() {
     let config = ServerConfig {
         memory: Some(ByteSize::mib(4)),
         calls: 4,

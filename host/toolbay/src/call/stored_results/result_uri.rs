@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_address_says_what_is_read() {
+    fn an_invalid_portion_is_not_parsed() {
         let id = "0123456789abcdef0123456789abcdef";
         for other in [
             format!("toolbay://results/{id}/"),

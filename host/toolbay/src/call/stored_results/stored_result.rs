@@ -134,7 +134,7 @@ impl WholeResult {
         self.size
     }
 
-    /// Returns the bytes of its texts and media.
+    /// Returns the total size of its texts and media, in bytes.
     pub(crate) fn content_size(&self) -> usize {
         self.parts.iter().map(|part| part.bytes.len()).sum()
     }
@@ -156,7 +156,7 @@ impl WholeResult {
         all.min(portion.length.unwrap_or(usize::MAX))
     }
 
-    /// Reads a portion of the result. `result_uri` consists of `address` and `portion`.
+    /// Reads a portion of the result. `uri` consists of `address` and `portion`.
     ///
     /// # Errors
     ///
@@ -190,10 +190,10 @@ impl fmt::Display for MissingPart {
             Self::Portion => {
                 write!(
                     f,
-                    "after the result's address, /0 is its first part, and ?offset=0&length=1000 some of its bytes"
+                    "what follows the result's address is invalid; append /0 for its first part, and ?offset=0&length=1000 for some of its bytes"
                 )
             }
-            Self::Part { parts: 1 } => write!(f, "the result has one part, 0"),
+            Self::Part { parts: 1 } => write!(f, "the result has only part 0"),
             Self::Part { parts } => write!(
                 f,
                 "the result has the parts 0 to {}",
@@ -254,7 +254,7 @@ mod tests {
         );
         assert_eq!(
             read(&whole, &format!("{base}/1")).unwrap_err(),
-            "the result has one part, 0"
+            "the result has only part 0"
         );
         // Reading on from the end of each portion returns the whole text.
         let mut all = String::new();

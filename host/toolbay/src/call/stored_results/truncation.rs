@@ -58,8 +58,8 @@ pub(crate) struct ResultLink {
     pub(crate) ttl: Duration,
 }
 
-/// Returns the bytes of content, structured content and `_meta`, without the surrounding JSON.
-/// Values count as JSON text.
+/// Returns the size of content, structured content and `_meta` in bytes, without the surrounding
+/// JSON. Values count as JSON text.
 pub(crate) fn output_size(output: &ToolOutput) -> usize {
     output
         .content
@@ -74,13 +74,17 @@ pub(crate) fn output_size(output: &ToolOutput) -> usize {
         }
 }
 
-/// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
+/// Truncates a result to at most `max_bytes` bytes. If the tool has an output schema (`has_output_schema`),
 /// structured content has priority.
-pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -> FittedOutput {
-    if output_size(&output) <= most {
+pub(crate) fn truncate_output(
+    output: ToolOutput,
+    max_bytes: usize,
+    has_output_schema: bool,
+) -> FittedOutput {
+    if output_size(&output) <= max_bytes {
         return FittedOutput::Whole(output);
     }
-    let mut room = most.saturating_sub(NOTE_BYTES);
+    let mut room = max_bytes.saturating_sub(NOTE_BYTES);
     let mut shown = ToolOutput::default();
     let mut parts = Vec::new();
     let mut missing = Vec::new();
@@ -100,7 +104,7 @@ pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -
     let mut is_unstructured = false;
     let value = structured.map(|value| {
         let text = value.to_string();
-        if text.len() <= if promised { room } else { room / 2 } {
+        if text.len() <= if has_output_schema { room } else { room / 2 } {
             room -= text.len();
             shown.structured = Some(value);
         } else {
@@ -149,12 +153,12 @@ pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -
         output: shown,
         whole: WholeResult::new(parts),
         missing,
-        most,
+        most: max_bytes,
         is_unstructured,
     })
 }
 
-/// Truncates the text of a failure to `most` bytes, including a note, if it is longer.
+/// Truncates the text of a failure to `max_bytes` bytes, including a note, if it is longer.
 pub(crate) fn truncate_message(text: &mut String, most: usize) {
     if text.len() <= most {
         return;
@@ -210,7 +214,7 @@ impl FittedResult {
                 };
                 let _ = write!(
                     note,
-                    " For {ttl} the resource {address} has all of it; at the end of that URI, "
+                    " The resource {address} has the whole result for {ttl}; appended to that URI, "
                 );
                 let _ = match parts {
                     1 => write!(
@@ -219,7 +223,7 @@ impl FittedResult {
                     ),
                     _ => write!(
                         note,
-                        "/0 to /{} read a single part, and ?offset=0&length={most} after that a portion, in bytes.]",
+                        "/0 to /{} reads one part, and a further ?offset=0&length={most} a portion of it, in bytes.]",
                         parts - 1
                     ),
                 };
@@ -301,8 +305,8 @@ fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)>
     ))
 }
 
-/// Returns the position at which to cut a text of at most `most` bytes: after a line, otherwise
-/// after a word, otherwise after a character.
+/// Returns the position at which to cut a text so that at most `max_bytes` bytes remain: after a line,
+/// otherwise after a word, otherwise after a character.
 fn cut_position(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let Some(begin) = text.get(..most) else {
@@ -326,7 +330,7 @@ fn block_kind(body: &ContentBody) -> &str {
     }
 }
 
-/// Returns the bytes of a block.
+/// Returns the size of a block, in bytes.
 fn block_size(body: &ContentBody) -> usize {
     match body {
         ContentBody::Text(text) => text.len(),
@@ -353,7 +357,7 @@ fn block_size(body: &ContentBody) -> usize {
     }
 }
 
-/// Returns the bytes of a value as JSON.
+/// Returns the length of a value's JSON text, in bytes.
 fn json_size(value: &impl Serialize) -> usize {
     let mut counted = CountedWriter(0);
     // Only writing could fail, and this writer does not.

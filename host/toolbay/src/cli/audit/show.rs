@@ -11,7 +11,7 @@ use toolbay_settings::toml_file::nearest;
 
 use crate::cli::output::{complain, print};
 use crate::observe::audit_line::{render_details, text_field};
-use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_outcome::OutcomeLabel;
 
 /// Maximum length of a printed column, in bytes.
 const MAX_COLUMN_BYTES: usize = 2_000;
@@ -158,8 +158,8 @@ fn outcome(text: &str) -> Result<String, String> {
     parse_word(
         text,
         "an outcome",
-        &CallEnding::all()
-            .map(CallEnding::as_str)
+        &OutcomeLabel::all()
+            .map(OutcomeLabel::as_str)
             .collect::<Vec<_>>(),
     )
 }

@@ -11,7 +11,7 @@ use toolbay_otel::HistogramPoint;
 use super::duration_histogram::{TimeHistogram, new_time_histogram};
 use super::histogram::AtomicHistogram;
 use super::tool_counters::{ToolMeter, ToolMeters};
-use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_outcome::OutcomeLabel;
 
 /// Bucket bounds of guest memory, in bytes.
 const MEMORY_BOUNDS: [u64; 7] = [
@@ -115,7 +115,7 @@ impl Default for ServerMetrics {
 impl ServerMetrics {
     /// Counts a finished call of the tool of `meter`. Without a meter, counts it for the tool with
     /// the requested `name`.
-    pub(crate) fn count_call(&self, meter: Option<&ToolMeter>, name: &str, outcome: CallEnding) {
+    pub(crate) fn count_call(&self, meter: Option<&ToolMeter>, name: &str, outcome: OutcomeLabel) {
         match meter {
             Some(meter) => meter.count_call(outcome),
             None => self.tools.existing_meter(name).count_call(outcome),

@@ -109,18 +109,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::observe::call_outcome::CallEnding;
+    use crate::observe::call_outcome::OutcomeLabel;
     use crate::observe::metrics::{
-        CallStage, PluginChange, ServerFigures, ServerMetrics, collect_families,
+        CallStage, PluginChange, ServerGauges, ServerMetrics, collect_families,
     };
 
     fn measured() -> Vec<MetricFamily> {
         let metrics = ServerMetrics::default();
-        metrics.count_call(None, "nobody's", CallEnding::Ok);
+        metrics.count_call(None, "nobody's", OutcomeLabel::Ok);
         metrics.record_stage(CallStage::Guest, Duration::from_millis(2));
         metrics.count_change(PluginChange::Load);
         metrics.count_limit("limits.fuel");
-        collect_families(&metrics, &ServerFigures::default())
+        collect_families(&metrics, &ServerGauges::default())
     }
 
     /// Returns the lines that start with `beginning`.

@@ -8,8 +8,8 @@ use toolbay_otel::HistogramPoint;
 /// Counts of values per bucket, and of values above the last bound.
 ///
 /// The histogram of `prometheus-client` takes a lock for each value. Here, one cache line holds
-/// everything that a small value needs. Between two calls a guest has evicted the caches, and each
-/// cache miss takes as long as everything else.
+/// everything that a small value needs. A guest evicts the CPU caches between two calls, and one
+/// cache miss costs as much as the rest of the work.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct AtomicHistogram<const N: usize> {
@@ -53,10 +53,11 @@ impl<const N: usize> AtomicHistogram<N> {
     /// Returns the distribution, with values divided by `unit`.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "readers have no more than floating-point numbers"
+        reason = "the exposition formats have only floating-point numbers"
     )]
     pub(crate) fn read(&self, unit: f64) -> HistogramPoint {
-        // Buckets are read first, so that the sum rather includes too many values than too few.
+        // Buckets are read first, so the sum can include values that the buckets lack, but not the
+        // reverse.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut buckets: Vec<(f64, u64)> = self
             .bounds

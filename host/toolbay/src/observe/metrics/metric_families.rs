@@ -8,8 +8,8 @@ use toolbay_otel::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, Metr
 use toolbay_sandbox::CompileCounts;
 
 use super::counters::ServerMetrics;
-use super::gauges::ServerFigures;
-use super::process_metrics::ProcessFigures;
+use super::gauges::ServerGauges;
+use super::process_metrics::ProcessGauges;
 use super::tool_counters::ToolMeter;
 
 /// The labels of a sample. Names are constants; values are this program's words or tool names.
@@ -18,7 +18,7 @@ type SampleLabels<'a, const N: usize> = [(&'static str, &'a str); N];
 /// Returns all families. Names of counters lack the suffix `_total`.
 pub(crate) fn collect_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
 ) -> Vec<MetricFamily> {
     let mut families = FamilyCollector(Vec::new());
     add_tool_families(metrics, &mut families);
@@ -64,7 +64,7 @@ fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
         .map(|(meter, _)| ([("tool", meter.name.as_str())], meter.peak()));
     families.add_gauge(
         "toolbay_call_memory_peak_bytes",
-        "The most memory that a call's guest had, by tool.",
+        "Highest memory usage of a call's guest, by tool.",
         peaks,
     );
 }
@@ -72,7 +72,7 @@ fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
 /// Adds the metrics over all calls.
 fn add_call_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
     let stages = metrics
@@ -83,9 +83,9 @@ fn add_call_families(
         "Time that calls spent in each stage.",
         stages,
     );
-    let help = "The most memory that the guests of calls had.";
+    let help = "Peak memory usage of the guests of calls.";
     families.add_histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
-    let ServerFigures {
+    let ServerGauges {
         running,
         suspended,
         waiting,
@@ -94,32 +94,32 @@ fn add_call_families(
     } = figures;
     families.add_gauge(
         "toolbay_calls_running",
-        "Calls that run, without those that wait for something outside.",
+        "Running calls, without those that wait for something outside the server.",
         [([], running.0)],
     );
     families.add_gauge(
         "toolbay_calls_suspended",
-        "Calls that wait for a clock, a response or a connection, and have given their places back.",
+        "Calls that wait for a clock, a response or a connection, and have released their permits.",
         [([], *suspended)],
     );
     families.add_gauge(
         "toolbay_calls_queued",
-        "Calls that wait for their turn.",
+        "Calls that wait for admission.",
         [([], *waiting)],
     );
     families.add_gauge(
         "toolbay_calls_max",
-        "Calls that can run at once.",
+        "Maximum number of running calls.",
         [([], running.1)],
     );
     families.add_gauge(
         "toolbay_memory_reserved_bytes",
-        "Memory that the calls which run or are suspended have reserved.",
+        "Memory reserved by running and suspended calls.",
         [([], reserved.0)],
     );
     families.add_gauge(
         "toolbay_memory_limit_bytes",
-        "Memory that calls can reserve together.",
+        "Maximum memory that all calls together can reserve.",
         [([], reserved.1)],
     );
     let denials = metrics
@@ -127,7 +127,7 @@ fn add_call_families(
         .map(|(kind, count)| ([("kind", kind.as_str())], count));
     families.add_counter(
         "toolbay_denials",
-        "Uses that were denied to guests and reported, by kind.",
+        "Reported denials of guest operations, by kind.",
         denials,
     );
     let limits = metrics.limits();
@@ -144,11 +144,11 @@ fn add_call_families(
 /// Adds the metrics of plugins and the catalog.
 fn add_catalog_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
-    let ServerFigures {
-        reloads,
+    let ServerGauges {
+        published_snapshots: reloads,
         plugins,
         offered,
         compilations,
@@ -183,7 +183,7 @@ fn add_catalog_families(
         .map(|(kind, count)| ([("kind", *kind)], *count));
     families.add_gauge(
         "toolbay_catalog_items",
-        "What clients are offered, by kind.",
+        "Items offered to clients, by kind.",
         by_kind,
     );
     let results = [
@@ -203,18 +203,18 @@ fn add_catalog_families(
     let results = [([("result", "hit")], found), ([("result", "miss")], missed)];
     families.add_counter(
         "toolbay_compile_cache_lookups",
-        "Components sought in the compile cache, by result.",
+        "Lookups of components in the compile cache, by result.",
         results,
     );
 }
 
 /// Adds the metrics of the server.
-fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) {
-    let ServerFigures {
+fn add_server_families(figures: &ServerGauges, families: &mut FamilyCollector) {
+    let ServerGauges {
         traffic,
         state,
-        lost,
-        unsent,
+        lost_audit_lines: lost,
+        lost_telemetry: unsent,
         ..
     } = figures;
     let one = |of: fn(TransportTraffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
@@ -227,7 +227,7 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
     let open = one(|traffic| traffic.requests);
     families.add_gauge(
         "toolbay_http_requests_in_flight",
-        "Requests of callers that are open, with streams.",
+        "Open requests of callers, including streams.",
         open,
     );
     families.add_gauge(
@@ -251,7 +251,7 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
         .iter()
         .flatten()
         .map(|(signal, count)| ([("signal", signal.as_str())], *count));
-    let help = "Spans, reports of metrics and log lines that OpenTelemetry lost, by signal.";
+    let help = "Spans, metric reports and log lines that could not be exported, by signal.";
     families.add_counter("toolbay_otel_lost", help, unsent);
     let version = [([("version", env!("CARGO_PKG_VERSION"))], 1_u64)];
     families.add_gauge("toolbay_build_info", "The version of Toolbay.", version);
@@ -260,7 +260,7 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
 /// Adds the metrics of the process, under the names that Prometheus clients share.
 fn add_process_families(
     metrics: &ServerMetrics,
-    figures: &ServerFigures,
+    figures: &ServerGauges,
     families: &mut FamilyCollector,
 ) {
     let started = metrics
@@ -271,11 +271,11 @@ fn add_process_families(
     let help = "When the server started, in seconds since 1970.";
     families.add_gauge("process_start_time_seconds", help, [([], started)]);
     let process = figures.process;
-    let one = |of: fn(ProcessFigures) -> u64| process.map(|process| ([], of(process)));
+    let one = |of: fn(ProcessGauges) -> u64| process.map(|process| ([], of(process)));
     let cpu = process.map(|process| ([], process.cpu.as_secs_f64()));
     families.add_counter(
         "process_cpu_seconds",
-        "Time on processors, of the server without its compilers.",
+        "CPU time of the server, without its compiler processes.",
         cpu,
     );
     families.add_gauge(
@@ -294,9 +294,13 @@ fn add_process_families(
         one(|process| process.threads),
     );
     let open = process.and_then(|process| Some(([], process.descriptors?)));
-    families.add_gauge("process_open_fds", "Descriptors that are open.", open);
+    families.add_gauge("process_open_fds", "Open file descriptors.", open);
     let most = process.and_then(|process| Some(([], process.most_descriptors?)));
-    families.add_gauge("process_max_fds", "Descriptors that can be open.", most);
+    families.add_gauge(
+        "process_max_fds",
+        "Maximum number of open file descriptors.",
+        most,
+    );
 }
 
 /// Builder of a list of metric families.

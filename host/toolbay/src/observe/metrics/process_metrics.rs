@@ -7,7 +7,7 @@ use procfs::{page_size, ticks_per_second};
 
 /// Figures of this process, as the system reports them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ProcessFigures {
+pub(crate) struct ProcessGauges {
     /// CPU time in user and kernel mode.
     pub(crate) cpu: Duration,
     /// Resident memory in bytes.
@@ -22,7 +22,7 @@ pub(crate) struct ProcessFigures {
     pub(crate) most_descriptors: Option<u64>,
 }
 
-impl ProcessFigures {
+impl ProcessGauges {
     /// Reads the figures of this process. Returns `None` if the system does not provide them.
     /// Blocks while the system counts descriptors.
     pub(crate) fn read() -> Option<Self> {
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn this_process_has_memory_threads_and_descriptors() {
-        let process = ProcessFigures::read().unwrap();
+        let process = ProcessGauges::read().unwrap();
         assert!(
             process.resident > 1 << 20 && process.virtual_memory >= process.resident,
             "{process:?}"

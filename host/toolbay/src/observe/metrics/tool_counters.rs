@@ -9,7 +9,7 @@ use toolbay_catalog::Plugin;
 use toolbay_model::{CallUsage, Tool};
 
 use super::duration_histogram::{TimeHistogram, new_time_histogram};
-use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_outcome::OutcomeLabel;
 
 /// Maximum number of tools with their own meter. Plugins choose the number and names of their
 /// tools.
@@ -21,10 +21,10 @@ const MAX_TOOLS: usize = 1_000;
 #[repr(C, align(64))]
 pub(crate) struct ToolMeter {
     /// True if the tool is no longer offered, so that the meter is no longer exported.
-    gone: AtomicBool,
+    is_retired: AtomicBool,
     fuel: AtomicU64,
     peak: AtomicU64,
-    outcomes: [AtomicU64; CallEnding::COUNT],
+    outcomes: [AtomicU64; OutcomeLabel::COUNT],
     /// Durations of calls, from the lookup of the plugin until the result is checked.
     pub(crate) times: TimeHistogram,
     /// The tool's public name, or a name in parentheses, which no tool can have.
@@ -57,7 +57,7 @@ pub(crate) struct PluginMeters {
 impl ToolMeter {
     fn new(name: &str) -> Arc<Self> {
         Arc::new(Self {
-            gone: AtomicBool::new(false),
+            is_retired: AtomicBool::new(false),
             fuel: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -67,7 +67,7 @@ impl ToolMeter {
     }
 
     /// Counts a finished call.
-    pub(crate) fn count_call(&self, outcome: CallEnding) {
+    pub(crate) fn count_call(&self, outcome: OutcomeLabel) {
         if let Some(count) = self.outcomes.get(outcome.index()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -80,12 +80,12 @@ impl ToolMeter {
     }
 
     /// Returns the number of calls per outcome, without outcomes that did not occur.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (CallEnding, u64)> {
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (OutcomeLabel, u64)> {
         let counts = self
             .outcomes
             .iter()
             .map(|count| count.load(Ordering::Relaxed));
-        CallEnding::all()
+        OutcomeLabel::all()
             .zip(counts)
             .filter(|(_, count)| *count > 0)
     }
@@ -146,7 +146,7 @@ impl ToolMeters {
         self.lock_table().retain(|name, meter| {
             let keep = offered(name);
             if !keep {
-                meter.gone.store(true, Ordering::Relaxed);
+                meter.is_retired.store(true, Ordering::Relaxed);
             }
             keep
         });
@@ -196,7 +196,7 @@ impl PluginMeters {
             .get(&address)
             .map(|own| own.get_or_init(|| tools.meter(name)));
         match own {
-            Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
+            Some(own) if !own.is_retired.load(Ordering::Relaxed) => Arc::clone(own),
             // Another plugin's tool hid it for a while, or its plugin is being removed.
             _ => tools.meter(name),
         }
@@ -226,21 +226,21 @@ mod tests {
     fn there_is_room_for_so_many_tools_and_the_rest_shares_a_meter() {
         let tools = ToolMeters::with_capacity(2);
         for name in ["b", "a", "c", "b", "d"] {
-            tools.meter(name).count_call(CallEnding::Ok);
+            tools.meter(name).count_call(OutcomeLabel::Ok);
         }
         assert_eq!(names(&tools), ["a", "b"]);
         assert_eq!(
             tools.existing_meter("c").outcomes().collect::<Vec<_>>(),
-            [(CallEnding::Ok, 2)]
+            [(OutcomeLabel::Ok, 2)]
         );
         assert_eq!(
             tools.existing_meter("b").outcomes().collect::<Vec<_>>(),
-            [(CallEnding::Ok, 2)]
+            [(OutcomeLabel::Ok, 2)]
         );
         tools.retain(|name| name != "a");
         tools
             .meter("d")
-            .count_call(CallEnding::Failed(ErrorKind::Trap));
+            .count_call(OutcomeLabel::Failed(ErrorKind::Trap));
         assert_eq!(names(&tools), ["b", "d"]);
         assert_eq!(tools.existing_meter("nobody's").name, "(other)");
         assert_eq!(
@@ -256,17 +256,17 @@ mod tests {
         let meters = PluginMeters {
             tools: HashMap::from([(7, OnceLock::new())]),
         };
-        meters.meter_at(7, "a", &tools).count_call(CallEnding::Ok);
+        meters.meter_at(7, "a", &tools).count_call(OutcomeLabel::Ok);
         tools.retain(|_| false);
         meters
             .meter_at(7, "a", &tools)
-            .count_call(CallEnding::InputRequired);
+            .count_call(OutcomeLabel::InputRequired);
         meters
             .meter_at(7, "a", &tools)
-            .count_call(CallEnding::InputRequired);
+            .count_call(OutcomeLabel::InputRequired);
         assert_eq!(
             tools.existing_meter("a").outcomes().collect::<Vec<_>>(),
-            [(CallEnding::InputRequired, 2)]
+            [(OutcomeLabel::InputRequired, 2)]
         );
     }
 

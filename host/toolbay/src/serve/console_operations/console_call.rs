@@ -14,7 +14,7 @@ use toolbay_model::{
 
 use crate::approval::ruling;
 use crate::call::service::CallService;
-use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_outcome::OutcomeLabel;
 
 /// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest
 /// of the question, and returns the question otherwise.
@@ -88,7 +88,7 @@ fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
 
 /// Returns the outcome of a call, in the form that a client receives.
 pub(super) fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
-    let outcome = CallEnding::from_answer(&answer).as_str();
+    let outcome = OutcomeLabel::from_answer(&answer).as_str();
     let usage = answer.usage;
     ConsoleCallOutcome::Ended {
         result: result_json(answer, TargetKind::Tool, Revision::NEWEST),

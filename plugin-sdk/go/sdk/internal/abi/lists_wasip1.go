@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// What records consist of, as the canonical ABI lays it out: as C would, with
-// addresses of 32 bits, which Go's own pointers are not.
+// The parts of records in the layout of the canonical ABI. It is that of C
+// with 32-bit addresses; Go's own pointers have 64 bits.
 
 // List is a list or a text.
 type List struct {
@@ -24,7 +24,7 @@ type Option struct {
 	Value List
 }
 
-// Number is an option of a number, which is aligned as the number is.
+// Number is an option of a number, with the alignment of the number.
 type Number[N uint32 | uint64 | float64] struct {
 	_     structs.HostLayout
 	Some  uint8
@@ -46,17 +46,17 @@ type Failure struct {
 	Message   List
 }
 
-// At is where a list that the host wrote is.
+// At returns the elements of a list that the host wrote.
 func (l *List) At() unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(nil), l.Address)
 }
 
-// Text is the text that the host wrote, without a copy.
+// Text returns the text that the host wrote, without a copy.
 func (l *List) Text() string {
 	return TextAt(l.At(), l.Size)
 }
 
-// Pairs are names and values that the host wrote, as a map.
+// Pairs returns names and values that the host wrote, as a map.
 func Pairs(at unsafe.Pointer, size uint32) map[string]string {
 	values := make(map[string]string, size)
 	for _, pair := range unsafe.Slice((*Pair)(at), size) {
@@ -65,24 +65,25 @@ func Pairs(at unsafe.Pointer, size uint32) map[string]string {
 	return values
 }
 
-// Loan is what the host is reading: its pieces, kept from the collector.
+// Loan holds references to the memory that the host is reading, so that the
+// garbage collector does not free it.
 type Loan struct {
 	pieces []unsafe.Pointer
 }
 
-// Keep keeps a piece until the host has read it.
+// Keep retains a block of memory until the host has read it.
 func (l *Loan) Keep(piece unsafe.Pointer) unsafe.Pointer {
 	l.pieces = append(l.pieces, piece)
 	return piece
 }
 
-// End gives the pieces to the collector: the host has read them. It is called
-// after that, so that they are reachable until then.
+// End releases the memory to the garbage collector. Call it after the host has
+// read the memory, so that it is reachable until then.
 func (l *Loan) End() {
 	l.pieces = nil
 }
 
-// ListOf is a list of records.
+// ListOf returns a list of records.
 func ListOf[T any](l *Loan, items []T) List {
 	if len(items) == 0 {
 		return List{Address: uint32(uintptr(unsafe.Pointer(&nothing)))}
@@ -91,18 +92,18 @@ func ListOf[T any](l *Loan, items []T) List {
 	return List{Address: uint32(uintptr(start)), Size: uint32(len(items))}
 }
 
-// Kept is a record that lasts until the host has read it.
+// Kept returns a record that is retained until the host has read it.
 func Kept[T any](l *Loan, record T) unsafe.Pointer {
 	return l.Keep(unsafe.Pointer(&record))
 }
 
-// Text is a text.
+// Text returns a text.
 func (l *Loan) Text(text string) List {
 	text = Valid(text)
 	return ListOf(l, unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// Texts is a list of texts.
+// Texts returns a list of texts.
 func (l *Loan) Texts(texts []string) List {
 	wired := make([]List, 0, len(texts))
 	for _, text := range texts {
@@ -111,7 +112,7 @@ func (l *Loan) Texts(texts []string) List {
 	return ListOf(l, wired)
 }
 
-// Said is a text, if there is any.
+// Said returns a text as an option, which has no value if the text is empty.
 func (l *Loan) Said(text string) Option {
 	if text == "" {
 		return Option{}
@@ -119,12 +120,12 @@ func (l *Loan) Said(text string) Option {
 	return Option{Some: 1, Value: l.Text(text)}
 }
 
-// JSON is a text of JSON, if there is any.
+// JSON returns JSON text as an option, which has no value if there is no text.
 func (l *Loan) JSON(text json.RawMessage) Option {
 	return l.Said(string(text))
 }
 
-// Float is a number, if there is one.
+// Float returns a number as an option.
 func Float(number *float64) Number[float64] {
 	if number == nil {
 		return Number[float64]{}
@@ -132,12 +133,12 @@ func Float(number *float64) Number[float64] {
 	return Number[float64]{Some: 1, Value: *number}
 }
 
-// Size is a number, if it is not 0.
+// Size returns a number as an option, which has no value if the number is 0.
 func Size[N uint32 | uint64](number N) Number[N] {
 	return Number[N]{Some: Bit(number > 0), Value: number}
 }
 
-// Bit is a bool.
+// Bit returns a bool.
 func Bit(yes bool) uint8 {
 	if yes {
 		return 1
@@ -145,7 +146,7 @@ func Bit(yes bool) uint8 {
 	return 0
 }
 
-// Valid is a text that the host takes: it traps on anything but UTF-8.
+// Valid returns a text that the host accepts: it traps on invalid UTF-8.
 func Valid(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }

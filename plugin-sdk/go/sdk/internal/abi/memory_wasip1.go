@@ -6,22 +6,22 @@ import (
 	"unsafe"
 )
 
-// Memory that the host sees, it sees as bare numbers. The collector does not,
-// so each piece stays reachable from one of the two lists below for as long as
-// the host may use it. Nothing needs to be pinned: Go never moves what is on
-// its heap, and nothing on a stack is shared.
+// The host refers to memory by numbers, which the garbage collector does not
+// follow. So each block stays reachable from one of the two lists below while
+// the host may use it. Nothing needs to be pinned: Go never moves objects on its
+// heap, and nothing on a stack is shared.
 
-// received are the pieces that the host asked for and fills; whoever reads
-// them makes them Go values and empties the list.
+// received are the blocks that the host allocated and fills. The code that reads
+// them converts them to Go values and empties the list.
 var received []unsafe.Pointer
 
-// lent are the pieces of the answer that the host is reading.
+// lent are the blocks of the result that the host is reading.
 var lent *Loan
 
-// nothing is where the pieces without a byte are.
+// nothing is the address of empty blocks.
 var nothing uint64
 
-// reallocate gives the host memory for arguments and for what it returns.
+// reallocate allocates memory for the host's arguments and results.
 //
 //go:wasmexport cabi_realloc
 func reallocate(old unsafe.Pointer, oldSize, align, size uint32) unsafe.Pointer {
@@ -38,14 +38,14 @@ func reallocate(old unsafe.Pointer, oldSize, align, size uint32) unsafe.Pointer 
 	return piece
 }
 
-// While the host fills memory, the plugin may call nothing outside (the
-// component model traps it), and a garbage collection does: it reads the clock.
-// So collections are forbidden whenever the host may allocate: from the first
-// thing that is offered to the start of a call, after the call, and where the
-// plugin calls a function of the host that returns more than a number.
+// While the host fills memory, the plugin may not call imports (the component
+// model traps), but a garbage collection does: it reads the clock. So
+// collections are disabled whenever the host may allocate: from the first
+// offered item to the start of a call, after the call, and while the plugin
+// calls a function of the host that returns more than a number.
 
 var (
-	// forbidden is held while collections are.
+	// forbidden is locked while collections are disabled.
 	forbidden sync.Mutex
 	// collectAt is the growth of the heap that starts a collection.
 	collectAt = 100
@@ -57,7 +57,7 @@ var BeReady = sync.OnceFunc(func() {
 	collectAt = debug.SetGCPercent(-1)
 })
 
-// forbidCollection waits for the end of a collection that is under way.
+// forbidCollection disables collections, and waits for one that is running.
 func forbidCollection() {
 	forbidden.Lock()
 	debug.SetGCPercent(-1)
@@ -68,16 +68,16 @@ func allowCollection() {
 	forbidden.Unlock()
 }
 
-// The adapter to WASI 0.2 that the host adds needs two pages of this memory,
-// and needs them as soon as Go's runtime starts, before there is a heap. Were it
-// to grow the memory instead, the runtime would take the new pages for its own.
+// The adapter to WASI 0.2 that the host adds needs two pages of this memory when
+// Go's runtime starts, before there is a heap. If it grew the memory instead,
+// the runtime would treat the new pages as its own.
 var (
 	adapterMemory [2 * 65536 / unsafe.Sizeof(nothing)]uint64
 	adapterUsed   uintptr
 )
 
-// reallocateForAdapter must run before the runtime is ready: no stack to grow,
-// no heap.
+// reallocateForAdapter must be able to run before the runtime is ready: it may
+// not grow the stack or use the heap.
 //
 //go:wasmexport cabi_realloc_adapter
 //go:nosplit
@@ -91,7 +91,7 @@ func reallocateForAdapter(_ unsafe.Pointer, _, _, size uint32) unsafe.Pointer {
 	return piece
 }
 
-// TextAt is a text that the host wrote, without a copy.
+// TextAt returns a text that the host wrote, without a copy.
 func TextAt(piece unsafe.Pointer, size uint32) string {
 	return unsafe.String((*byte)(piece), size)
 }

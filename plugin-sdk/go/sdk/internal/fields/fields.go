@@ -1,5 +1,5 @@
-// Package fields has the fields of structs as encoding/json sees them, and reads
-// their values from texts.
+// Package fields lists the fields of structs by the rules of encoding/json, and
+// reads their values from texts.
 package fields
 
 import (
@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// Field is a field of a struct as encoding/json sees it.
+// Field is a field of a struct by the rules of encoding/json.
 type Field struct {
 	reflect.StructField
 	JSON
-	// Loose: of an embedded struct that may be nil.
+	// Loose is true for a field of an embedded struct that may be nil.
 	Loose bool
 	// depth is the number of structs that the field is embedded in.
 	depth int
 }
 
-// JSON is what the tag json of a field says.
+// JSON is the parsed tag json of a field.
 type JSON struct {
 	// Member is the name in JSON.
 	Member string
-	// Omits: left out of the output when it is empty.
+	// Omits is true if the field is left out of the output when it is empty.
 	Omits bool
-	// Quoted: written as a string.
+	// Quoted is true if the value is written as a string.
 	Quoted bool
-	// ignored: not in the JSON at all.
+	// ignored is true if the field is not in the JSON.
 	ignored bool
 }
 
@@ -47,13 +47,13 @@ func JSONOf(f reflect.StructField) JSON {
 	return found
 }
 
-// Optional: whether the field may be left out of the arguments.
+// Optional reports whether the field may be left out of the arguments.
 func (f Field) Optional() bool {
 	_, hasDefault := f.Tag.Lookup("default")
 	return f.Omits || hasDefault || f.Loose || f.Type.Kind() == reflect.Pointer
 }
 
-// Of are the fields of a struct, those of embedded structs among them.
+// Of returns the fields of a struct, including those of embedded structs.
 func Of(t reflect.Type) ([]Field, error) {
 	var all []Field
 	if err := collect(t, nil, false, &all, nil); err != nil {
@@ -101,7 +101,7 @@ func collect(t reflect.Type, index []int, loose bool, all *[]Field, within []ref
 	return nil
 }
 
-// insert adds a field, unless an outer struct has one of that name.
+// insert adds a field, unless an outer struct has a field with this name.
 func insert(all *[]Field, found Field) error {
 	for i, other := range *all {
 		switch {
@@ -119,7 +119,7 @@ func insert(all *[]Field, found Field) error {
 	return nil
 }
 
-// Default is the value that a tag gives to a field.
+// Default returns the value that a tag sets for a field.
 func Default(t reflect.Type, text string) (reflect.Value, error) {
 	value := reflect.New(t)
 	encoded := []byte(text)
@@ -143,7 +143,7 @@ func isText(t reflect.Type) bool {
 	return t.Kind() == reflect.String
 }
 
-// SetDefaults gives the fields of a struct the values of their tags.
+// SetDefaults sets the fields of a struct to the values of their tags.
 func SetDefaults(v reflect.Value) error {
 	if v.Kind() != reflect.Struct {
 		return nil

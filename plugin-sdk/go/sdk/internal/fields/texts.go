@@ -11,7 +11,7 @@ import (
 
 var textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// OfTexts are the fields of a struct whose values are given as texts.
+// OfTexts returns the fields of a struct whose values are given as texts.
 func OfTexts(t reflect.Type) ([]Field, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s: arguments are a struct", t)
@@ -28,7 +28,7 @@ func OfTexts(t reflect.Type) ([]Field, error) {
 	return all, nil
 }
 
-// checkText refuses a field that a text cannot fill in.
+// checkText refuses a field that cannot be set from a text.
 func (f Field) checkText() error {
 	target := f.Type
 	if target.Kind() == reflect.Pointer {
@@ -57,23 +57,24 @@ func fromText(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Float64 && t.Kind() != reflect.Uintptr
 }
 
-// FromTexts fills a struct in. The error says which value is wrong.
+// FromTexts sets the fields of a struct. The error names the wrong value.
 func FromTexts[A any](texts map[string]string) (A, error) {
 	var args A
 	err := eachText(reflect.ValueOf(&args).Elem(), texts, func(_ Field, wrong error) error { return wrong })
 	return args, err
 }
 
-// FromSomeTexts fills a struct in as far as the texts go: values that are
-// wrong or missing are left out.
+// FromSomeTexts sets the fields of a struct for which there is a valid text. It
+// ignores values that are wrong or missing.
 func FromSomeTexts[A any](texts map[string]string) A {
 	var args A
-	// A field that cannot be filled in has its zero value.
+	// A field that cannot be set has its zero value.
 	_ = eachText(reflect.ValueOf(&args).Elem(), texts, func(Field, error) error { return nil })
 	return args
 }
 
-// eachText fills in each field, and asks what to do about a value that is wrong.
+// eachText sets each field. For a wrong value, it calls a function that decides
+// how to continue.
 func eachText(v reflect.Value, texts map[string]string, onWrong func(Field, error) error) error {
 	all, err := Of(v.Type())
 	if err != nil {
@@ -103,7 +104,7 @@ func eachText(v reflect.Value, texts map[string]string, onWrong func(Field, erro
 	return nil
 }
 
-// fieldAt is a field, also one of an embedded pointer, which is made.
+// fieldAt returns a field. It allocates embedded pointers that are nil.
 func fieldAt(v reflect.Value, index []int) reflect.Value {
 	for i, n := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -118,7 +119,7 @@ func fieldAt(v reflect.Value, index []int) reflect.Value {
 }
 
 // setText reads a value. The error is the end of a sentence that begins with
-// the text. v stays as it is if there is one.
+// the text. If there is one, v is unchanged.
 func setText(v reflect.Value, text string) error {
 	if v.Kind() == reflect.Pointer {
 		target := reflect.New(v.Type().Elem())

@@ -1,4 +1,4 @@
-// Package guard keeps a panic of an author's function from ending the plugin.
+// Package guard recovers from panics of an author's functions.
 package guard
 
 import (
@@ -6,8 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// Run runs a function of the author's. A panic becomes its failure, and the
-// log says where it was. what is what the function is, such as "tool".
+// Run runs a function of the author. A panic becomes a failure of the
+// function, and its location is logged. what is the kind of function, such as
+// "tool".
 func Run[R any](what string, logf func(format string, values ...any), run func() (R, error)) (result R, err error) {
 	defer func() {
 		if why := recover(); why != nil {

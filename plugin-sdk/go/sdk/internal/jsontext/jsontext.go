@@ -1,4 +1,4 @@
-// Package jsontext writes JSON that people read too.
+// Package jsontext writes JSON that people also read.
 package jsontext
 
 import (
@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 )
 
-// Of is json.Marshal without the escapes for HTML.
+// Of is like json.Marshal, without the escapes for HTML.
 func Of(value any) (json.RawMessage, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -17,8 +17,8 @@ func Of(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// Meta is the _meta of a definition, or nil. where names the definition for
-// the panic of a value that has no JSON.
+// Meta returns the _meta of a definition, or nil. It panics if a value cannot
+// be written as JSON. where names the definition in the panic's message.
 func Meta(where string, members map[string]any) json.RawMessage {
 	if members == nil {
 		return nil

@@ -1,4 +1,5 @@
-// Package offer has what the packages that offer something have in common.
+// Package offer has the code that the packages for tools, prompts, resources
+// and completions share.
 package offer
 
 import (
@@ -11,22 +12,23 @@ const (
 	longestName = 128
 )
 
-// IsName: whether a text can be a name in the contract.
+// IsName reports whether a text can be a name in the contract.
 func IsName(name string) bool {
 	return name != "" && len(name) <= longestName && strings.Trim(name, nameLetters) == ""
 }
 
-// CheckName refuses a name that what is offered, such as a tool, cannot have.
+// CheckName refuses a name that an offered item, such as a tool, cannot have.
 func CheckName(what, name string) {
 	if !IsName(name) {
 		panic(fmt.Sprintf("toolbay: %q cannot be the name of a %s: it has 1 to 128 of A-Z a-z 0-9 _ - .", name, what))
 	}
 }
 
-// Kind is what has arguments to complete. Its values are those of the contract.
+// Kind is a kind of item whose arguments can be completed. Its values are those
+// of the contract.
 type Kind uint8
 
-// What has arguments to complete.
+// The kinds of items whose arguments can be completed.
 const (
 	Prompt Kind = iota
 	Template
@@ -38,7 +40,7 @@ type Target struct {
 	Name string
 }
 
-// String names the target for messages.
+// String returns the target's name for messages.
 func (t Target) String() string {
 	if t.Kind == Template {
 		return fmt.Sprintf("resource template %q", t.Name)
@@ -46,14 +48,15 @@ func (t Target) String() string {
 	return fmt.Sprintf("prompt %q", t.Name)
 }
 
-// Completion completes an argument of what it is an option of.
+// Completion is an option of a prompt or a template that completes one of its
+// arguments.
 type Completion interface {
-	// Register offers the completion. Natively, it is checked at once.
+	// Register offers the completion. Outside a plugin, it is checked immediately.
 	Register(Target)
 	// Check refuses a completion that the target cannot have.
 	Check(target Target, arguments []string)
 }
 
-// Option is the parameter of the methods that mark options: nobody else can
-// make types with such methods.
+// Option is the parameter of the methods that mark options. Because the package
+// is internal, no other module can define types with such methods.
 type Option struct{}

@@ -2,9 +2,9 @@
 
 package offer
 
-// Eager: whether a mistake in a type is a panic when something is offered.
-// Outside a plugin, which is in a test, it is.
+// Eager is true if an error in a type is a panic when an item is offered.
+// Outside a plugin, that is, in a test, it is.
 const Eager = true
 
-// Ready is called when something is offered.
+// Ready is called when an item is offered.
 func Ready() {}

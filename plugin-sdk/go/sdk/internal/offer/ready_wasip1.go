@@ -2,10 +2,10 @@ package offer
 
 import "toolbay/internal/abi"
 
-// Eager: whether a mistake in a type is a panic when something is offered. In a
-// plugin, the host asks once, when it loads the file, and each call of it
-// starts the program anew and needs none of that.
+// Eager is true if an error in a type is a panic when an item is offered. In a
+// plugin it is false: the host lists the items once, when it loads the file.
+// Each call restarts the program, and does not need the check.
 const Eager = false
 
-// Ready is called before the host can call: when something is offered.
+// Ready is called when an item is offered, which is before the host can call.
 func Ready() { abi.BeReady() }

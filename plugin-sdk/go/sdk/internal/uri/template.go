@@ -1,5 +1,5 @@
-// Package uri has URI templates (RFC 6570, level 1, and {+name}): which URIs
-// fit, and what their variables are.
+// Package uri matches URIs to URI templates (RFC 6570, level 1, and {+name}),
+// and extracts the values of their variables.
 package uri
 
 import (
@@ -11,10 +11,10 @@ import (
 )
 
 // Template is a URI, or a URI template. A variable has at least one character.
-// {name} does not contain /, ? or #, and its value is decoded; {+name} can
-// contain anything, and stays as it is.
+// {name} does not contain /, ? or #, and its value is decoded. {+name} can
+// contain any character, and is not decoded.
 type Template struct {
-	// prefix is what every URI begins with.
+	// prefix is the beginning of every URI.
 	prefix string
 	parts  []part
 }
@@ -22,7 +22,7 @@ type Template struct {
 // part is a variable and the text after it.
 type part struct {
 	name string
-	// reserved: whether it can contain anything.
+	// reserved is true if the variable can contain any character.
 	reserved bool
 	text     string
 }
@@ -74,7 +74,7 @@ func Parse(text string) (Template, error) {
 	return template, nil
 }
 
-// check refuses what cannot be in a URI.
+// check refuses characters that cannot be in a URI.
 func check(text string) error {
 	if other := strings.Trim(text, characters); other != "" {
 		return fmt.Errorf("contains %q, which a URI can only contain percent-encoded", other)
@@ -82,7 +82,7 @@ func check(text string) error {
 	return nil
 }
 
-// Variables are the names of the variables, in order.
+// Variables returns the names of the variables, in order.
 func (t Template) Variables() []string {
 	names := make([]string, 0, len(t.parts))
 	for _, part := range t.parts {
@@ -91,8 +91,9 @@ func (t Template) Variables() []string {
 	return names
 }
 
-// Values are those of the variables in a URI, and whether it fits. Where there
-// are several ways to fit, each variable from the left is as short as it can be.
+// Values returns the values of the variables in a URI, and whether the URI
+// matches. If it matches in several ways, each variable, from the left, is as
+// short as possible.
 func (t Template) Values(uri string) (map[string]string, bool) {
 	rest, fits := strings.CutPrefix(uri, t.prefix)
 	if !fits || len(t.parts) == 0 {
@@ -121,13 +122,14 @@ func (t Template) Values(uri string) (map[string]string, bool) {
 type match struct {
 	parts []part
 	uri   string
-	// dead are the parts and places from which nothing fits: they are tried
-	// once.
+	// dead are the parts and offsets from which nothing matches. Each is tried
+	// only once.
 	dead map[[2]int]bool
 	ends []int
 }
 
-// from: whether the parts from one on fit the URI from a place on.
+// from reports whether the parts, starting with one, match the URI from an
+// offset to its end.
 func (m *match) from(n, start int) bool {
 	if n == len(m.parts) {
 		return start == len(m.uri)
@@ -152,8 +154,8 @@ func (m *match) from(n, start int) bool {
 	return false
 }
 
-// decode replaces %20 and the like, unless that is no text. (net/url would make
-// a plugin larger.)
+// decode decodes percent-encoding, unless the result is not text. (net/url would
+// make a plugin larger.)
 func decode(text string) (string, bool) {
 	var decoded strings.Builder
 	for {

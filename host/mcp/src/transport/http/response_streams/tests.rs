@@ -56,7 +56,7 @@ async fn a_stream_that_was_left_is_kept_for_a_while() {
     outbox.send(answer("1")).await;
     assert_eq!(text(&mut reader).await.unwrap(), "1");
     drop(reader);
-    while responses.kept.of("ada") > 0 {
+    while responses.memory.of("ada") > 0 {
         responses.expire();
         tokio::task::yield_now().await;
     }
@@ -81,7 +81,7 @@ async fn a_stream_without_an_id_that_its_client_knows_ends_with_its_connection()
     let (outbox, reader) = open(&responses);
     drop(reader);
     outbox.closed().await;
-    assert_eq!(responses.kept.of("ada"), 0);
+    assert_eq!(responses.memory.of("ada"), 0);
 }
 
 #[tokio::test]
@@ -161,7 +161,10 @@ async fn what_is_sent_while_nobody_reads_counts_and_no_call_waits_for_a_reader()
         outbox
             .send(OutgoingMessage::notification(vec![b'x'; 10_000]))
             .await;
-        assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES, "{n}");
+        assert!(
+            responses.memory.of("ada") <= 8 * EVENT_OVERHEAD_BYTES,
+            "{n}"
+        );
     }
     outbox.send(answer("x".repeat(4 << 20))).await;
     drop(outbox);
@@ -178,7 +181,7 @@ async fn what_is_sent_while_nobody_reads_counts_and_no_call_waits_for_a_reader()
         responses.resume(&ada(), id(1, 2_000), None).is_none(),
         "the response is lost, and that is known"
     );
-    assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES);
+    assert!(responses.memory.of("ada") <= 8 * EVENT_OVERHEAD_BYTES);
 }
 
 #[tokio::test]

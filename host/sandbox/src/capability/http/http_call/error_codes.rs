@@ -6,7 +6,7 @@ use wasmtime_wasi_http::Error;
 
 /// Returns the error code for the guest.
 pub(super) fn code(error: &SendError) -> Error {
-    self::recorded_error_code(recordable_error(error))
+    recorded_error_code(recordable_error(error))
 }
 
 /// Like [`code`], as a value that can be recorded.
@@ -23,7 +23,9 @@ pub(super) fn recordable_error(error: &SendError) -> HttpError {
         SendError::NoAddress => HttpError::DestinationNotFound,
         SendError::Resolve(_) => HttpError::DnsError,
         SendError::ResolveTimeout => HttpError::DnsTimeout,
-        SendError::NoConnection | SendError::NoSocket => HttpError::ConnectionLimitReached,
+        SendError::PluginConnectionLimit | SendError::ServerConnectionLimit => {
+            HttpError::ConnectionLimitReached
+        }
         SendError::ConnectTimeout => HttpError::ConnectionTimeout,
         SendError::ConnectionRefused(_) => HttpError::ConnectionRefused,
         SendError::Unreachable(_) | SendError::Proxy(_) => HttpError::DestinationUnavailable,

@@ -24,7 +24,7 @@ pub(super) fn replay_response(
 ) -> SendFuture {
     let answer = postcard::from_bytes(response);
     Box::new(async move {
-        let (status, fields, again) = match answer {
+        let (status, fields, body) = match answer {
             Ok(HttpAnswer::Response {
                 status,
                 fields,
@@ -35,19 +35,19 @@ pub(super) fn replay_response(
                 status,
                 fields,
                 ReplayedBody {
-                    pieces: split_body(body.0.into(), &pieces).into_iter(),
+                    chunks: split_body(body.0.into(), &pieces).into_iter(),
                     end,
                     _held: held,
                 },
             ),
-            Ok(HttpAnswer::Nothing(why)) => return Err(recorded_error_code(why)),
+            Ok(HttpAnswer::Failed(why)) => return Err(recorded_error_code(why)),
             Err(_) => {
                 return Err(Error::InternalError(Some(
                     "the response was not recorded".to_owned(),
                 )));
             }
         };
-        let mut response = http::Response::new(again.boxed_unsync());
+        let mut response = http::Response::new(body.boxed_unsync());
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         *response.headers_mut() = fields
             .into_iter()
@@ -58,14 +58,14 @@ pub(super) fn replay_response(
                 ))
             })
             .collect::<HeaderMap>();
-        let taken_in: ResponseDriver = Box::new(async move {
+        let request_drain: ResponseDriver = Box::new(async move {
             let mut request = request;
             while let Some(frame) = request.frame().await {
                 frame?;
             }
             Ok(())
         });
-        Ok((response, taken_in))
+        Ok((response, request_drain))
     })
 }
 
@@ -88,7 +88,7 @@ fn split_body(mut body: Bytes, pieces: &[u32]) -> Vec<Bytes> {
 
 /// A replayed body.
 struct ReplayedBody {
-    pieces: std::vec::IntoIter<Bytes>,
+    chunks: std::vec::IntoIter<Bytes>,
     /// The error that ended the body, or `None` if the guest had read it to its end.
     end: Option<HttpError>,
     _held: Option<ByteReservation>,
@@ -102,7 +102,7 @@ impl Body for ReplayedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        Poll::Ready(match (self.pieces.next(), &self.end) {
+        Poll::Ready(match (self.chunks.next(), &self.end) {
             (Some(piece), _) => Some(Ok(Frame::data(piece))),
             (None, None) => None,
             (None, Some(why)) => Some(Err(recorded_error_code(why.clone()))),
@@ -110,7 +110,7 @@ impl Body for ReplayedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.end.is_none() && self.pieces.as_slice().is_empty()
+        self.end.is_none() && self.chunks.as_slice().is_empty()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::capability::effects::{EffectNumber, SideEffects};
 pub(super) struct ResponseRecorder {
     effects: SideEffects,
     number: EffectNumber,
-    /// The response so far, or `None` once it was recorded or exceeded the space.
+    /// The response so far, or `None` once it was recorded or did not fit into the recording.
     response: Option<PartialResponse>,
 }
 
@@ -60,7 +60,8 @@ impl ResponseRecorder {
             .effects
             .try_grow(self.number, piece.len() + size_of::<u32>(), size)
         {
-            // The response exceeds the space, which was recorded. Stop recording it.
+            // The response does not fit into the recording, and `try_grow` has noted that. Stop
+            // recording it.
             self.finish(Some(HttpError::HttpResponseIncomplete));
         }
     }
@@ -103,7 +104,7 @@ impl Drop for ResponseRecorder {
 /// Records that there was no response.
 pub(super) fn record_failure(effects: &SideEffects, number: EffectNumber, why: HttpError) {
     if number.is_recorded() {
-        record_answer(effects, number, &HttpAnswer::Nothing(why));
+        record_answer(effects, number, &HttpAnswer::Failed(why));
     }
 }
 

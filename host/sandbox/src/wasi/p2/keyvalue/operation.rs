@@ -103,8 +103,8 @@ fn open_bucket(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandl
         .effects
         .begin_read(OperationKind::State, || format!("open the bucket {name}"))?
     {
-        EffectStart::Now(number) => number,
-        EffectStart::Before(answer) => {
+        EffectStart::Execute(number) => number,
+        EffectStart::Replay(answer) => {
             return push_bucket(
                 state,
                 postcard::from_bytes(&answer)?,
@@ -157,7 +157,9 @@ fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
         ),
         BucketError::InvalidName => return KeyValueError::NoSuchStore,
     };
-    state.outgoing_http.deny(DenialKind::State, why, remedy);
+    state
+        .outgoing_http
+        .report_denial(DenialKind::State, why, remedy);
     if matches!(closed, BucketError::Denied) {
         KeyValueError::AccessDenied
     } else {
@@ -287,8 +289,8 @@ async fn run_once<T: Serialize + DeserializeOwned>(
     operation: impl AsyncFnOnce(&mut StoreState) -> KeyValueResult<T>,
 ) -> KeyValueResult<T> {
     let number = match begun {
-        EffectStart::Before(answer) => return Ok(postcard::from_bytes(&answer)?),
-        EffectStart::Now(number) => number,
+        EffectStart::Replay(answer) => return Ok(postcard::from_bytes(&answer)?),
+        EffectStart::Execute(number) => number,
     };
     let answer = operation(state).await?;
     if number.is_recorded() {

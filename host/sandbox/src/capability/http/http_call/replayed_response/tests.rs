@@ -28,7 +28,8 @@ fn effects(past: &[toolbay_model::RecordedEffect]) -> SideEffects {
 /// recorded effects.
 async fn recorded(frames: usize) -> Vec<toolbay_model::RecordedEffect> {
     let effects = effects(&[]);
-    let Ok(EffectStart::Now(number)) = effects.begin(OperationKind::Http, || "POST /".to_owned())
+    let Ok(EffectStart::Execute(number)) =
+        effects.begin(OperationKind::Http, || "POST /".to_owned())
     else {
         panic!()
     };
@@ -52,7 +53,7 @@ async fn recorded(frames: usize) -> Vec<toolbay_model::RecordedEffect> {
 async fn again(
     past: &[toolbay_model::RecordedEffect],
 ) -> (http::Response<()>, Result<Vec<u8>, Error>) {
-    let Ok(EffectStart::Before(response)) =
+    let Ok(EffectStart::Replay(response)) =
         effects(past).begin(OperationKind::Http, || "POST /".to_owned())
     else {
         panic!()

@@ -10,16 +10,16 @@ use super::issuer_keys::{IssuerKeys, KEY_READ_INTERVAL, SigningKey};
 
 /// Evidence that a caller is authorized.
 #[derive(Clone)]
-pub(super) enum CallerTrust {
+pub(super) enum CredentialValidity {
     /// The configuration, until a change cancels this token.
-    Standing(CancellationToken),
+    Configured(CancellationToken),
     /// A bearer token.
-    Token(TokenTrust),
+    Token(TokenValidity),
 }
 
 /// Evidence that a token is valid.
 #[derive(Clone)]
-pub(super) struct TokenTrust {
+pub(super) struct TokenValidity {
     /// The issuer's keys.
     pub issuer: Arc<IssuerKeys>,
     /// The key that verified the token.
@@ -28,18 +28,18 @@ pub(super) struct TokenTrust {
     pub until: u64,
 }
 
-impl TokenTrust {
+impl TokenValidity {
     /// Returns whether the token has not expired and its key has not been removed.
     pub(super) fn is_valid(&self) -> bool {
         self.until > get_current_timestamp() && self.issuer.contains(&self.key)
     }
 }
 
-impl CallerTrust {
+impl CredentialValidity {
     /// Returns whether the caller is still authorized.
     pub(super) fn is_valid(&self) -> bool {
         match self {
-            Self::Standing(revoked) => !revoked.is_cancelled(),
+            Self::Configured(revoked) => !revoked.is_cancelled(),
             Self::Token(token) => token.is_valid(),
         }
     }
@@ -47,7 +47,7 @@ impl CallerTrust {
     /// Waits until the token expires, its key is removed, or the configuration changes.
     pub(super) async fn wait_until_invalid(&self) {
         let token = match self {
-            Self::Standing(revoked) => return revoked.cancelled().await,
+            Self::Configured(revoked) => return revoked.cancelled().await,
             Self::Token(token) => token,
         };
         while token.is_valid() {

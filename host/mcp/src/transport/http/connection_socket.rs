@@ -32,20 +32,20 @@ pub(super) struct ConnectionSocket {
     /// Completes when the next chunk may be read.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Maximum time that the peer may accept nothing while there is data to write.
-    patience: Duration,
+    timeout: Duration,
     /// Timer that runs while the peer accepts nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl ConnectionSocket {
-    /// Creates a socket whose peer may accept nothing for `patience`.
+    /// Creates a socket whose peer may accept nothing for `timeout`.
     pub(super) fn new(stream: Arc<SocketStream>, pace: Arc<ReadPace>, patience: Duration) -> Self {
         Self {
             stream,
             read: 0,
             pace,
             pause: None,
-            patience,
+            timeout: patience,
             stalled: None,
         }
     }
@@ -65,7 +65,7 @@ impl ConnectionSocket {
                 }
             }
         }
-        let patience = self.patience;
+        let patience = self.timeout;
         let stalled = self
             .stalled
             .get_or_insert_with(|| Box::pin(sleep(patience)));
@@ -148,12 +148,12 @@ impl AsyncWrite for ConnectionSocket {
 
 /// Waits until the peer has closed its sending side. The peer may still read.
 pub(super) async fn wait_half_closed(stream: &SocketStream) -> io::Result<()> {
-    let mut look = MIN_POLL_INTERVAL;
+    let mut interval = MIN_POLL_INTERVAL;
     // `peek` waits for data, and returns 0 at the end of the stream.
     while stream.peek().await? > 0 && !stream.readable().await?.is_read_closed() {
         // Data is being read, or waits until the previous request is answered.
-        sleep(look).await;
-        look = (2 * look).min(MAX_POLL_INTERVAL);
+        sleep(interval).await;
+        interval = (2 * interval).min(MAX_POLL_INTERVAL);
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ pub(super) async fn wait_half_closed(stream: &SocketStream) -> io::Result<()> {
 /// Waits until the peer has closed both sides. The system reports this only after data was sent to
 /// the peer.
 pub(super) async fn wait_closed(stream: &SocketStream) {
-    let mut look = MIN_POLL_INTERVAL;
+    let mut interval = MIN_POLL_INTERVAL;
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -177,8 +177,8 @@ pub(super) async fn wait_closed(stream: &SocketStream) {
         {
             return;
         }
-        sleep(look).await;
-        look = (2 * look).min(MAX_POLL_INTERVAL);
+        sleep(interval).await;
+        interval = (2 * interval).min(MAX_POLL_INTERVAL);
     }
 }
 

@@ -16,9 +16,9 @@ use toolbay_model::{
 use toolbay_schema::ValueConversion;
 
 use crate::approval::ruling::ApprovalDecision;
-use crate::observe::audit_records::{AuditSink, plugin_record};
 use crate::observe::call_event::{CallEvent, CallSink};
-use crate::observe::call_outcome::{CallEnding, limit_key};
+use crate::observe::call_outcome::{OutcomeLabel, limit_key};
+use crate::observe::server_audit::{ServerAudit, plugin_record};
 
 /// Maximum number of denials of one call that get their own line. A guest can cause any number of
 /// them, and new lines evict old ones. Further denials are only counted.
@@ -32,25 +32,25 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The audit line of one call. If it is dropped before the call ends, it records a cancellation.
 #[derive(Debug)]
-pub(crate) struct CallLine {
-    audited: AuditSink,
+pub(crate) struct CallAuditLines {
+    audit: ServerAudit,
     record: CallRecord,
     /// True once the call has passed the checks that can reject it. Until then, it is counted with
     /// similar rejections.
-    let_in: bool,
+    is_admitted: bool,
     /// Reserved space for the lines of the call; `None` before admission, or if there is no space
     /// and calls continue regardless.
-    room: Option<QueueReservation>,
+    reservation: Option<QueueReservation>,
     /// Records that no person could be asked about the call.
-    unasked: Option<AuditEvent>,
+    unsupported_approval: Option<AuditEvent>,
     /// Number of denials without their own line.
     unlisted: Arc<AtomicU64>,
     ended: bool,
 }
 
-impl CallLine {
+impl CallAuditLines {
     /// Starts the line of a call in a log.
-    pub(crate) fn start(audited: &AuditSink, caller: &str, tool: &str) -> Self {
+    pub(crate) fn start(audited: &ServerAudit, caller: &str, tool: &str) -> Self {
         let caller = truncate_name(caller);
         let tool = truncate_name(tool);
         let subject = CallSubject {
@@ -60,14 +60,14 @@ impl CallLine {
             ..CallSubject::default()
         };
         Self {
-            audited: audited.clone(),
+            audit: audited.clone(),
             record: CallRecord {
                 subject,
                 ..CallRecord::default()
             },
-            let_in: false,
-            room: None,
-            unasked: None,
+            is_admitted: false,
+            reservation: None,
+            unsupported_approval: None,
             unlisted: Arc::default(),
             ended: false,
         }
@@ -75,7 +75,7 @@ impl CallLine {
 
     /// Returns whether complete arguments are recorded.
     pub(crate) fn records_full_arguments(&self) -> bool {
-        self.audited.records_full_arguments()
+        self.audit.records_full_arguments()
     }
 
     /// Sets the plugin that serves the call, and the trace.
@@ -87,7 +87,7 @@ impl CallLine {
     /// Sets the arguments, reduced to their digest unless the log records complete arguments.
     pub(crate) fn set_arguments(&mut self, arguments: ArgumentsRecord) {
         let ArgumentsRecord { digest, .. } = arguments;
-        self.record.arguments = if self.audited.records_full_arguments() {
+        self.record.arguments = if self.audit.records_full_arguments() {
             arguments
         } else {
             ArgumentsRecord {
@@ -115,23 +115,23 @@ impl CallLine {
     ///
     /// The call could not be recorded.
     async fn admit(&mut self, deadline: Instant) -> Result<(), CallRejection> {
-        let audit = self.audited.log();
-        self.room = audit
+        let audit = self.audit.log();
+        self.reservation = audit
             .reserve(AuditLog::reservation_bytes(&self.record), deadline)
             .await;
-        if self.room.is_none() && audit.when_full() != WhenFull::Drop {
+        if self.reservation.is_none() && audit.when_full() != WhenFull::Drop {
             return Err(CallRejection {
                 reason: RejectionReason::AuditLogFull,
                 retry_after: Some(RETRY_INTERVAL),
             });
         }
-        self.let_in = true;
+        self.is_admitted = true;
         Ok(())
     }
 
     /// Returns a recorder for the denials of the call.
     pub(crate) fn denial_recorder(&self) -> DenialRecorder {
-        let audit = self.audited.log().clone();
+        let audit = self.audit.log().clone();
         let subject = self.record.subject.clone();
         DenialRecorder {
             audit,
@@ -146,7 +146,11 @@ impl CallLine {
         let event = self.approval_event(decision);
         if decision.word == MissingApprovalReason::Unsupported.as_str() {
             // A client can cause this at will, so it counts as a rejection.
-            (self.unasked, self.let_in, self.room) = (Some(event), false, None);
+            (
+                self.unsupported_approval,
+                self.is_admitted,
+                self.reservation,
+            ) = (Some(event), false, None);
         } else {
             self.add_event(event).await;
         }
@@ -155,8 +159,8 @@ impl CallLine {
     /// Records that an admitted call ended while a person was asked about it. Does not wait.
     fn record_withdrawal(&mut self, arguments: Digest, decision: &ApprovalDecision) {
         self.record.arguments.digest = Some(arguments);
-        self.let_in = true;
-        self.audited.log().record_now(self.approval_event(decision));
+        self.is_admitted = true;
+        self.audit.log().record_now(self.approval_event(decision));
     }
 
     fn approval_event(&self, decision: &ApprovalDecision) -> AuditEvent {
@@ -172,9 +176,9 @@ impl CallLine {
     /// Writes the line of the finished call.
     async fn finish(&mut self, answer: &CallResult) {
         self.record.usage = answer.usage;
-        let outcome = CallEnding::from_answer(answer).as_str();
+        let outcome = OutcomeLabel::from_answer(answer).as_str();
         let limit = limit_key(answer);
-        if !self.let_in {
+        if !self.is_admitted {
             return self.finish_rejected(outcome, limit);
         }
         if let Some(limit) = limit {
@@ -188,11 +192,11 @@ impl CallLine {
         self.add_event(call).await;
     }
 
-    /// Adds an event about the call. Waits only if the call has no reservation, which requires that
-    /// calls continue without one.
+    /// Adds an event about the call. Waits only if the call has no reservation, which is possible
+    /// only if the configuration lets calls continue when the log is full.
     async fn add_event(&mut self, event: AuditEvent) {
-        let audit = self.audited.log();
-        match &mut self.room {
+        let audit = self.audit.log();
+        match &mut self.reservation {
             Some(room) => audit.record_reserved(room, event),
             None => {
                 audit
@@ -209,9 +213,9 @@ impl CallLine {
             subject: self.record.subject.clone(),
             limit,
         });
-        let before = self.unasked.take().or(of_limit);
+        let before = self.unsupported_approval.take().or(of_limit);
         let call = self.take_event(outcome);
-        self.audited.log().record_rejection(
+        self.audit.log().record_rejection(
             &RejectedRecord {
                 caller,
                 tool,
@@ -225,7 +229,7 @@ impl CallLine {
 
     fn take_event(&mut self, outcome: &'static str) -> AuditEvent {
         self.ended = true;
-        let rejected = !self.let_in;
+        let rejected = !self.is_admitted;
         let unlisted = self.unlisted.load(Ordering::Relaxed);
         AuditEvent::Call(Box::new(CallRecord {
             outcome,
@@ -236,7 +240,7 @@ impl CallLine {
     }
 }
 
-impl CallSink for CallLine {
+impl CallSink for CallAuditLines {
     fn record(&mut self, event: &CallEvent<'_>) {
         match event {
             CallEvent::Refused(rejection) => {
@@ -262,7 +266,7 @@ impl CallSink for CallLine {
     }
 }
 
-impl Drop for CallLine {
+impl Drop for CallAuditLines {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -273,13 +277,13 @@ impl Drop for CallLine {
             ErrorKind::Cancelled
         }
         .as_str();
-        if !self.let_in {
+        if !self.is_admitted {
             return self.finish_rejected(outcome, None);
         }
         let call = self.take_event(outcome);
-        match &mut self.room {
-            Some(room) => self.audited.log().record_reserved(room, call),
-            None => self.audited.log().record_now(call),
+        match &mut self.reservation {
+            Some(room) => self.audit.log().record_reserved(room, call),
+            None => self.audit.log().record_now(call),
         }
     }
 }

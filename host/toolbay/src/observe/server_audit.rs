@@ -11,7 +11,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The audit log of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct AuditSink {
+pub(crate) struct ServerAudit {
     audit: AuditLog,
     /// If set, complete arguments are recorded instead of only their digest.
     full: bool,
@@ -19,7 +19,7 @@ pub(crate) struct AuditSink {
 
 /// Closes the log on drop.
 #[derive(Debug)]
-pub(crate) struct AuditGuard(pub(crate) AuditSink);
+pub(crate) struct AuditGuard(pub(crate) ServerAudit);
 
 impl Drop for AuditGuard {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Drop for AuditGuard {
     }
 }
 
-impl AuditSink {
+impl ServerAudit {
     /// Creates a sink that records complete arguments if `full` is set, otherwise their digest.
     pub(crate) fn new(audit: AuditLog, full: bool) -> Self {
         Self { audit, full }
@@ -82,7 +82,7 @@ pub(crate) fn plugin_record(plugin: &Plugin) -> PluginRecord {
 }
 
 /// Records the changes of each snapshot.
-impl PublishListener for AuditSink {
+impl PublishListener for ServerAudit {
     fn before_publish(&self, previous: &Snapshot, next: &Snapshot) {
         change_events(previous, next).for_each(|event| self.audit.record_server_event(event));
     }

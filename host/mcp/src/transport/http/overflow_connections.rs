@@ -19,15 +19,15 @@ pub(super) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The connections beyond the limit, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct OverflowConnections {
-    seats: Mutex<VecDeque<(Arc<str>, CancellationToken)>>,
+    slots: Mutex<VecDeque<(Arc<str>, CancellationToken)>>,
 }
 
 /// A slot for a connection beyond the limit. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct OverflowSlot {
-    reserve: Arc<OverflowConnections>,
+    overflow: Arc<OverflowConnections>,
     /// Cancelled when another connection takes over the slot.
-    pub(super) taken: CancellationToken,
+    pub(super) evicted: CancellationToken,
 }
 
 impl OverflowConnections {
@@ -52,22 +52,22 @@ impl OverflowConnections {
         }
         drop(seats);
         OverflowSlot {
-            reserve: Arc::clone(self),
-            taken,
+            overflow: Arc::clone(self),
+            evicted: taken,
         }
     }
 
     // Held for a few instructions and never across an await.
     fn lock_slots(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, CancellationToken)>> {
-        self.seats.lock()
+        self.slots.lock()
     }
 }
 
 impl Drop for OverflowSlot {
     fn drop(&mut self) {
         // Cancelling the token marks the own entry for removal.
-        self.taken.cancel();
-        self.reserve
+        self.evicted.cancel();
+        self.overflow
             .lock_slots()
             .retain(|(_, taken)| !taken.is_cancelled());
     }
@@ -85,15 +85,17 @@ mod tests {
         assert_eq!(
             crowd
                 .iter()
-                .filter(|seat| !seat.taken.is_cancelled())
+                .filter(|seat| !seat.evicted.is_cancelled())
                 .count(),
             MAX_OVERFLOW_CONNECTIONS - 1
         );
         assert!(
-            crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()),
+            crowd
+                .last()
+                .is_some_and(|seat| !seat.evicted.is_cancelled()),
             "the newest has one"
         );
-        assert!(!probe.taken.is_cancelled());
+        assert!(!probe.evicted.is_cancelled());
         drop((crowd, probe));
         assert!(reserve.lock_slots().is_empty());
     }

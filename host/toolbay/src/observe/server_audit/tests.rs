@@ -1,4 +1,4 @@
-//! Tests of `audit_records`.
+//! Tests of `server_audit`.
 
 use toolbay_catalog::SourceDigests;
 use toolbay_model::Digest;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolbay_audit::AuditEvent;
 use toolbay_catalog::{PublishListener, Snapshot};
 
-use crate::observe::audit_records::change_events;
 use crate::observe::metrics::{PluginChange, ServerMetrics};
+use crate::observe::server_audit::change_events;
 
 /// Counts changes of plugins, and removes the meters of tools that are no longer offered.
 #[derive(Debug)]

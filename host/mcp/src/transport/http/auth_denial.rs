@@ -52,7 +52,7 @@ impl TokenClaim {
 }
 
 impl AuthDenial {
-    /// Returns the reason without what the client sent, by which rejections are counted.
+    /// Returns the reason, without any text of the client. Rejections are counted by reason.
     pub(super) const fn reason(&self) -> &'static str {
         match self {
             Self::Missing => "a bearer token is required",

@@ -13,11 +13,11 @@ use crate::exchange::outbox::{OutboxReceiver, OutgoingMessage};
 use crate::lists::access_rights::CallerRights;
 
 /// Id of the stream of a session's news, in the ids of its events.
-pub(super) const NEWS_STREAM_ID: u64 = 0;
+pub(super) const STANDALONE_STREAM_ID: u64 = 0;
 
 /// Retained notifications of a session.
 #[derive(Debug)]
-pub(super) struct SessionNews {
+pub(super) struct StandaloneMessages {
     state: Mutex<NewsState>,
 }
 
@@ -28,25 +28,26 @@ struct NewsState {
     rights: CallerRights,
 }
 
-impl SessionNews {
+impl StandaloneMessages {
     /// Creates an empty log. The memory for retained events is taken from `held`.
     pub(super) fn new(held: QuotaPortion) -> Self {
         Self {
             state: Mutex::new(NewsState {
-                log: EventLog::new(NEWS_STREAM_ID, held),
+                log: EventLog::new(STANDALONE_STREAM_ID, held),
                 rights: CallerRights::All,
             }),
         }
     }
 
-    /// Reads `messages`, which `rights` show. A client that has the events up to `next_after` first
-    /// gets those that it missed, if they were for somebody with the same rights.
+    /// Reads `messages`, which are visible with `rights`. A client that has received the events up
+    /// to `after` first gets those that it missed, if they were sent to a caller with the same
+    /// rights.
     pub(super) fn read(
         self: &Arc<Self>,
         after: Option<u64>,
         rights: &CallerRights,
         messages: OutboxReceiver,
-    ) -> NewsReader {
+    ) -> StandaloneReader {
         let mut state = self.state();
         if state.rights != *rights {
             state.rights = rights.clone();
@@ -62,7 +63,7 @@ impl SessionNews {
             missed.push_back(event.frame.clone());
         }
         drop(state);
-        NewsReader {
+        StandaloneReader {
             news: Arc::clone(self),
             rights: rights.clone(),
             position,
@@ -88,8 +89,8 @@ impl SessionNews {
 }
 
 /// Reader of the news of a session. Unread messages are retained for the next reader.
-pub(super) struct NewsReader {
-    news: Arc<SessionNews>,
+pub(super) struct StandaloneReader {
+    news: Arc<StandaloneMessages>,
     rights: CallerRights,
     /// The event after which the reader starts.
     position: u64,
@@ -97,17 +98,17 @@ pub(super) struct NewsReader {
     messages: OutboxReceiver,
 }
 
-impl NewsReader {
+impl StandaloneReader {
     /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
         event::opening_event(EventId {
-            stream: NEWS_STREAM_ID,
+            stream: STANDALONE_STREAM_ID,
             event: self.position,
         })
     }
 }
 
-impl EventSource for NewsReader {
+impl EventSource for StandaloneReader {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(missed) = self.missed.pop_front() {
             return Some(missed);
@@ -117,7 +118,7 @@ impl EventSource for NewsReader {
     }
 }
 
-impl Drop for NewsReader {
+impl Drop for StandaloneReader {
     fn drop(&mut self) {
         while let Some(message) = self.messages.try_recv() {
             self.news.push(&message, &self.rights);
