@@ -47,7 +47,8 @@ pub enum WhenFull {
     Drop,
 }
 
-/// Queue space reserved for the lines of one call.
+/// Queue space reserved for the lines of one call. From a semaphore, because calls wait for space in
+/// order.
 #[derive(Debug)]
 pub struct QueueReservation(OwnedSemaphorePermit);
 

@@ -2,4 +2,3 @@
 
 pub(crate) mod skill_folder;
 pub(crate) mod skill_front_matter;
-pub(crate) mod skill_memory;

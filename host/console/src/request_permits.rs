@@ -1,8 +1,9 @@
 //! Permits for requests, with a limit for each owner: an address, or a viewer. An owner that sends
 //! many requests cannot prevent others from using the console.
 
-use parking_lot::{Mutex, MutexGuard};
-use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolbay_background::{QuotaPortion, SharedQuota};
 
 /// Maximum number of concurrent requests. Further requests are rejected, because a console serves
 /// few people.
@@ -12,53 +13,26 @@ const MAX_REQUESTS: usize = 64;
 pub(crate) const MAX_PER_OWNER: usize = MAX_REQUESTS / 4;
 
 /// The permits for requests of one kind.
-#[derive(Debug, Default)]
-pub(crate) struct RequestPermits(Mutex<BTreeMap<String, usize>>);
-
-/// A permit, which is released when it is dropped.
 #[derive(Debug)]
-pub(crate) struct RequestPermit<'a> {
-    permits: &'a RequestPermits,
-    owner: String,
-}
+pub(crate) struct RequestPermits(Arc<SharedQuota>);
 
 impl RequestPermits {
-    /// Acquires a permit for a request of this owner, if it is known. Returns `None` if the limit
-    /// of the owner or the total limit is reached.
-    pub(crate) fn try_acquire(&self, owner: Option<String>) -> Option<RequestPermit<'_>> {
-        let most = if owner.is_some() {
+    /// Acquires a permit for a request of this owner, if it is known. The permit is released when
+    /// it is dropped. Returns `None` if the limit of the owner or the total limit is reached.
+    pub(crate) fn try_acquire(&self, owner: Option<String>) -> Option<QuotaPortion> {
+        let share = if owner.is_some() {
             MAX_PER_OWNER
         } else {
             MAX_REQUESTS
         };
         let owner = owner.unwrap_or_default();
-        let mut taken = self.lock_counts();
-        let own = taken.get(&owner).copied().unwrap_or_default();
-        if own >= most || taken.values().sum::<usize>() >= MAX_REQUESTS {
-            return None;
-        }
-        taken.insert(owner.clone(), own + 1);
-        Some(RequestPermit {
-            permits: self,
-            owner,
-        })
-    }
-
-    // The lock is held for a few comparisons and never across an await.
-    fn lock_counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.0.lock()
+        self.0.try_reserve_within(&owner, 1, share).ok()
     }
 }
 
-impl Drop for RequestPermit<'_> {
-    fn drop(&mut self) {
-        let mut taken = self.permits.lock_counts();
-        if let Some(own) = taken.get_mut(&self.owner) {
-            *own -= 1;
-            if *own == 0 {
-                taken.remove(&self.owner);
-            }
-        }
+impl Default for RequestPermits {
+    fn default() -> Self {
+        Self(SharedQuota::new(MAX_REQUESTS, MAX_REQUESTS))
     }
 }
 
@@ -80,7 +54,7 @@ mod tests {
         drop(hostile);
         assert!(of(9).is_some());
         drop(others);
-        assert!(permits.lock_counts().is_empty());
+        assert_eq!(permits.0.total_used(), 0);
         // Requests without a known owner have no separate limit.
         assert_eq!(
             (0..2 * MAX_REQUESTS)

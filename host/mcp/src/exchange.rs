@@ -4,6 +4,5 @@
 pub(crate) mod in_flight;
 pub(crate) mod observer;
 pub(crate) mod outbox;
-pub(crate) mod quota;
 pub(crate) mod resource_subscriptions;
 pub(crate) mod server_requests;

@@ -25,7 +25,8 @@ mod tasks;
 mod testing;
 mod transport;
 
-pub use self::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
+pub use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
+
 pub use self::exchange::resource_subscriptions::ResourceUpdates;
 pub use self::host::caller::Caller;
 pub use self::host::interface::{

@@ -23,6 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolbay_background::QuotaExhausted;
 use toolbay_model::Question;
 
 use self::expiry::{ExpiringTable, ExpiryTimer};
@@ -35,7 +36,6 @@ use self::store::{ExpiredTasks, TaskStore};
 pub(crate) use self::task_state::{
     Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size,
 };
-use crate::exchange::quota::QuotaExhausted;
 use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::protocol::revision::Revision;
 

@@ -1,11 +1,13 @@
 //! The types that all parts of Toolbay share, as plain data.
 //!
 //! Definitions of tools, prompts, resources and skills, results of calls, limits, errors, usage,
-//! and the [`CallObserver`] of a running call. This crate reads no files, starts no threads, and
-//! does not depend on wasmtime, JSON-RPC or the revisions of MCP. Values come from serde or from
-//! the crate that creates them, and every other crate uses them.
+//! the [`ByteBudget`] against which memory is counted, and the [`CallObserver`] of a running call.
+//! This crate reads no files, starts no threads, and does not depend on wasmtime, JSON-RPC or the
+//! revisions of MCP. Values come from serde or from the crate that creates them, and every other
+//! crate uses them.
 
 mod approval;
+mod byte_budget;
 mod call_result;
 mod caller_preferences;
 mod completion;
@@ -43,6 +45,7 @@ pub mod text;
 pub mod uri;
 
 pub use self::approval::{ApprovalState, MissingApproval, MissingApprovalReason};
+pub use self::byte_budget::{BudgetExhausted, ByteBudget, ByteReservation};
 pub use self::call_result::{CallFailure, CallResult};
 pub use self::caller_preferences::{ArgumentCheck, CallerPreferences, SchemaForm};
 pub use self::completion::{CompletionReference, CompletionRequest, CompletionResult};

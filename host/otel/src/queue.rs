@@ -12,7 +12,8 @@ pub(crate) const MAX_BATCH_ITEMS: usize = 512;
 /// Size of the items in a request, in bytes of memory. The last item may exceed it.
 const MAX_BATCH_BYTES: usize = 1 << 20;
 
-/// A bounded queue of items to export. Items that do not fit are dropped and counted.
+/// A bounded queue of items to export. Items that do not fit are dropped and counted. Items and
+/// bytes are counted under the lock of the queue, so nothing is reserved.
 pub(crate) struct SignalQueue<T> {
     max_items: usize,
     max_bytes: usize,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 const EVICTION_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The budget for open sockets. Idle connections also have a socket, and are evicted when another
-/// connection needs it.
+/// connection needs it. A semaphore, because waiting callers are served in order.
 pub(crate) struct SocketBudget {
     permits: Arc<Semaphore>,
     holders: Mutex<Vec<Weak<dyn IdleSocketHolder>>>,

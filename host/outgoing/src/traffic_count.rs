@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A count of a call, such as its bytes, that never exceeds a limit. Nothing is released before the
-/// call ends.
+/// A count of a call, such as its bytes, that never exceeds a limit. It has no reservations: nothing
+/// is released before the call ends.
 #[derive(Debug)]
 pub struct TrafficCount {
     used: AtomicU64,

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use toolbay_background::{BackgroundQueue, BackgroundWriter};
+use toolbay_model::ByteBudget;
 
 use crate::error::RecordingError;
 use crate::file::RecordingFile;
@@ -38,7 +39,7 @@ pub struct CallRecorder {
 #[derive(Debug)]
 struct RecordingQueue {
     queue: BackgroundQueue<QueuedRecording>,
-    free_bytes: Arc<AtomicUsize>,
+    pending_bytes: ByteBudget,
     call_size: usize,
     progress: Arc<WriterProgress>,
     last_number: AtomicU64,
@@ -96,12 +97,11 @@ impl CallRecorder {
         writer
             .start("toolbay-record")
             .map_err(|error| failed(&error))?;
-        let free = Arc::new(AtomicUsize::new(MAX_PENDING_BYTES));
         let calls = AtomicU64::new(0);
         let call_size = settings.call_size;
         let inner = RecordingQueue {
             queue,
-            free_bytes: free,
+            pending_bytes: ByteBudget::new(MAX_PENDING_BYTES),
             call_size,
             progress: shared,
             last_number: calls,
@@ -115,7 +115,7 @@ impl CallRecorder {
     /// Returns an empty reservation for one call; `None` if recording has stopped.
     pub fn new_reservation(&self) -> Option<RecordingReservation> {
         (!self.inner.progress.full.load(Ordering::Relaxed))
-            .then(|| RecordingReservation::new(&self.inner.free_bytes, self.inner.call_size))
+            .then(|| RecordingReservation::new(&self.inner.pending_bytes, self.inner.call_size))
     }
 
     /// Returns the salt of the digests in this recording.
@@ -233,9 +233,10 @@ mod tests {
         let settings = settings(dir.path(), 4_000);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
         for number in 0..100 {
-            recorder.record(RecordingReservation::new(&Arc::default(), 0), move || {
-                call(number)
-            });
+            recorder.record(
+                RecordingReservation::new(&ByteBudget::new(0), 0),
+                move || call(number),
+            );
         }
         recorder.finish(LONG);
         assert!(recorder.new_reservation().is_none());

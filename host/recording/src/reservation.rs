@@ -1,54 +1,34 @@
 //! Memory budget of recordings that are not written yet.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use toolbay_model::{ByteBudget, ByteReservation};
 
-/// Memory reserved for the recording of one call. Released when dropped.
+/// Memory reserved for the recording of one call. Released when dropped. In contrast to a plain
+/// [`ByteReservation`], it has a maximum.
 #[derive(Debug)]
 pub struct RecordingReservation {
-    /// Bytes that are free for all calls.
-    available: Arc<AtomicUsize>,
-    reserved: usize,
+    reservation: ByteReservation,
     /// Maximum number of bytes for this call.
     max_bytes: usize,
 }
 
 impl RecordingReservation {
-    /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from those that
-    /// are `available` for all calls.
-    pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
+    /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from the budget
+    /// of all calls.
+    pub fn new(budget: &ByteBudget, max_bytes: usize) -> Self {
         Self {
-            available: Arc::clone(free),
-            reserved: 0,
-            max_bytes: most,
+            reservation: budget.empty_reservation(),
+            max_bytes,
         }
     }
 
     /// Reserves more bytes. Returns whether they were available.
     pub fn try_reserve(&mut self, bytes: usize) -> bool {
-        if bytes > self.max_bytes.saturating_sub(self.reserved) {
-            return false;
-        }
-        let fits = |free: usize| free.checked_sub(bytes);
-        let taken = self
-            .available
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-            .is_ok();
-        if taken {
-            self.reserved += bytes;
-        }
-        taken
+        bytes <= self.remaining_bytes() && self.reservation.try_grow(bytes).is_ok()
     }
 
     /// Returns the number of bytes that the call may still reserve, if other calls leave them free.
     pub fn remaining_bytes(&self) -> usize {
-        self.max_bytes.saturating_sub(self.reserved)
-    }
-}
-
-impl Drop for RecordingReservation {
-    fn drop(&mut self) {
-        self.available.fetch_add(self.reserved, Ordering::Relaxed);
+        self.max_bytes.saturating_sub(self.reservation.bytes())
     }
 }
 
@@ -58,9 +38,9 @@ mod tests {
 
     #[test]
     fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
-        let free = Arc::new(AtomicUsize::new(10));
-        let mut one = RecordingReservation::new(&free, 6);
-        let mut other = RecordingReservation::new(&free, 6);
+        let budget = ByteBudget::new(10);
+        let mut one = RecordingReservation::new(&budget, 6);
+        let mut other = RecordingReservation::new(&budget, 6);
         assert!(
             one.try_reserve(4) && !one.try_reserve(3) && one.try_reserve(2) && !one.try_reserve(1)
         );
@@ -69,6 +49,6 @@ mod tests {
         drop(one);
         assert!(other.try_reserve(2));
         drop(other);
-        assert_eq!(free.load(Ordering::Relaxed), 10);
+        assert_eq!(budget.used(), 0);
     }
 }

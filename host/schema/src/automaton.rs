@@ -8,7 +8,6 @@
 
 use parking_lot::Mutex;
 use std::fmt;
-use std::sync::atomic::Ordering;
 
 use regex_automata::dfa::{StartKind, dense};
 use regex_automata::hybrid::LazyStateID;
@@ -16,6 +15,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
+use toolbay_model::ByteReservation;
 
 use super::budget;
 use super::pattern_budget::PatternBudget;
@@ -47,9 +47,14 @@ pub(super) struct AutomatonMatcher {
     /// True if the pattern contains Unicode word boundaries. Only the library supports these, so
     /// the size of its automaton is unknown.
     has_unicode_words: bool,
-    /// The state cache of a finished search, for the next one.
-    spare_cache: Mutex<Option<Cache>>,
-    patterns: PatternBudget,
+    spare_cache: Mutex<SpareCache>,
+}
+
+/// The state cache of a finished search, for the next one.
+struct SpareCache {
+    cache: Option<Cache>,
+    /// Reservation of its memory.
+    reservation: ByteReservation,
 }
 
 impl AutomatonMatcher {
@@ -76,8 +81,10 @@ impl AutomatonMatcher {
             dfa,
             is_reverse: backwards,
             has_unicode_words: words,
-            spare_cache: Mutex::default(),
-            patterns: patterns.clone(),
+            spare_cache: Mutex::new(SpareCache {
+                cache: None,
+                reservation: patterns.cached_bytes().empty_reservation(),
+            }),
         })
     }
 
@@ -195,9 +202,6 @@ impl AutomatonMatcher {
 
     fn take_cache(&self) -> Cache {
         if let Some(cache) = self.spare_cache.lock().take() {
-            self.patterns
-                .cached_bytes()
-                .fetch_sub(cache.memory_usage(), Ordering::Relaxed);
             return cache;
         }
         budget::take((self.state_count() / NEW_STATE_WORK_PER_STEP) as u64);
@@ -205,28 +209,27 @@ impl AutomatonMatcher {
     }
 
     fn return_cache(&self, cache: Cache) {
-        let size = cache.memory_usage();
-        let kept = self.patterns.cached_bytes();
-        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size)
-            > PatternBudget::MAX_CACHED_BYTES
-        {
-            kept.fetch_sub(size, Ordering::Relaxed);
-            return;
-        }
-        let replaced = self.spare_cache.lock().replace(cache);
-        if let Some(replaced) = replaced {
-            kept.fetch_sub(replaced.memory_usage(), Ordering::Relaxed);
-        }
+        // The lock is released before a cache is dropped.
+        let unused = self.spare_cache.lock().replace(cache);
+        drop(unused);
     }
 }
 
-impl Drop for AutomatonMatcher {
-    fn drop(&mut self) {
-        if let Some(cache) = self.spare_cache.get_mut().take() {
-            self.patterns
-                .cached_bytes()
-                .fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+impl SpareCache {
+    fn take(&mut self) -> Option<Cache> {
+        let cache = self.cache.take()?;
+        self.reservation.shrink(cache.memory_usage());
+        Some(cache)
+    }
+
+    /// Stores a cache if the budget has room for both. Returns the cache that is not stored.
+    fn replace(&mut self, cache: Cache) -> Option<Cache> {
+        if self.reservation.try_grow(cache.memory_usage()).is_err() {
+            return Some(cache);
         }
+        let replaced = self.cache.replace(cache)?;
+        self.reservation.shrink(replaced.memory_usage());
+        Some(replaced)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use toolbay_model::ByteBudget;
 
 use super::parse::parse_schema;
 
@@ -31,8 +32,9 @@ const MAX_CONTROL_SCAN_BYTES: usize = 4 << 20;
 pub struct PatternBudget {
     max_pattern_bytes: usize,
     /// Bytes that automata cache between searches.
-    cached_bytes: Arc<AtomicUsize>,
-    /// Bytes that are reserved for the automata for names.
+    cached_bytes: ByteBudget,
+    /// Bytes that are reserved for the automata for names. Not a [`ByteBudget`]: nothing is
+    /// released, and after one refusal nothing more is reserved.
     name_automata: Arc<AtomicUsize>,
 }
 
@@ -61,7 +63,7 @@ impl PatternBudget {
             .sum();
         Self {
             max_pattern_bytes: (MAX_TOTAL_PATTERN_BYTES / shares.max(1)).min(MAX_PATTERN_BYTES),
-            cached_bytes: Arc::default(),
+            cached_bytes: ByteBudget::new(Self::MAX_CACHED_BYTES),
             name_automata: Arc::default(),
         }
     }
@@ -71,7 +73,7 @@ impl PatternBudget {
         self.max_pattern_bytes
     }
 
-    pub(super) fn cached_bytes(&self) -> &AtomicUsize {
+    pub(super) fn cached_bytes(&self) -> &ByteBudget {
         &self.cached_bytes
     }
 

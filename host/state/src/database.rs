@@ -40,7 +40,7 @@ struct DatabaseState {
     open_permit: Arc<Semaphore>,
     /// Permits for reading.
     read_permits: Arc<Semaphore>,
-    /// Permits for the bytes of queued changes.
+    /// Permits for the bytes of queued changes. Changes wait for them in order.
     queue_permits: Arc<Semaphore>,
 }
 

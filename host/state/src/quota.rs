@@ -8,7 +8,7 @@ const ENTRY_OVERHEAD_BYTES: u64 = 128;
 /// Approximate size that an owner takes in the file, in bytes.
 const OWNER_OVERHEAD_BYTES: u64 = 512;
 
-/// Quota of one owner.
+/// Quota of one owner. It bounds what is stored, across restarts, and nothing is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateQuota {
     /// Maximum total size of keys and values in all buckets.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
+use toolbay_model::ByteBudget;
 
 use crate::component::blocking_work::run_blocking;
 use crate::component::check_queue::CheckQueue;
@@ -10,7 +11,6 @@ use crate::component::load_environment::LoadEnvironment;
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::load_result::LoadOutcome;
-use crate::skill::skill_memory::SkillMemory;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
 
@@ -19,7 +19,7 @@ pub(crate) struct PlainFileReader {
     environment: LoadEnvironment,
     checks: Arc<CheckQueue>,
     /// Memory budget for the files of skills.
-    skill_memory: Arc<SkillMemory>,
+    skill_memory: ByteBudget,
 }
 
 impl PlainFileReader {
@@ -28,7 +28,7 @@ impl PlainFileReader {
         Self {
             environment,
             checks,
-            skill_memory: SkillMemory::new(limit),
+            skill_memory: ByteBudget::of_size(limit),
         }
     }
 

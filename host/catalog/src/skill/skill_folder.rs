@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::text::clean_line;
-use toolbay_model::{Digest, JsonText, Skill};
+use toolbay_model::{BudgetExhausted, ByteBudget, ByteReservation, Digest, JsonText, Skill};
 
 use crate::folder::file_stamp::FileStamp;
 use crate::folder::openat_beneath::open_file;
@@ -23,7 +23,6 @@ use crate::plain::file_resource::{FileResource, is_clean};
 use crate::plain::plain_file_error::PlainFileError;
 use crate::resource_uri::uri;
 use crate::skill::skill_front_matter::{NAME_RULE, SkillFrontMatter, is_skill_name};
-use crate::skill::skill_memory::{SkillMemory, SkillReservation};
 
 /// Name of the file that makes a folder a skill.
 const MANIFEST_NAME: &str = "SKILL.md";
@@ -49,7 +48,7 @@ pub struct SkillFolder {
     /// All files, by path.
     pub files: Vec<Arc<FileResource>>,
     /// Reservation of its memory.
-    reservation: SkillReservation,
+    reservation: ByteReservation,
 }
 
 /// Two skill folders are equal if they are the same for clients.
@@ -72,7 +71,7 @@ pub(crate) struct SkillSource<'a> {
     /// The maximum total size of the entries of the skills.
     pub(crate) max_entries_size: ByteSize,
     /// The memory budget for the files.
-    pub(crate) memory: &'a Arc<SkillMemory>,
+    pub(crate) memory: &'a ByteBudget,
     /// The version in service, if any.
     pub(crate) previous: Option<&'a SkillFolder>,
 }
@@ -102,13 +101,7 @@ impl SkillFolder {
     /// Returns why the skill cannot be offered, or why this version of it cannot. A skill is
     /// offered completely or not at all.
     pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
-        let SkillSource {
-            id,
-            tree,
-            memory: shelf,
-            previous: former,
-            ..
-        } = *found;
+        let SkillSource { id, tree, .. } = *found;
         if !is_skill_name(id) {
             return Err(refused(format!("{NAME_RULE}: rename the folder")));
         }
@@ -124,12 +117,7 @@ impl SkillFolder {
         }
         let (uris, mut remarks) = found.offered_uris();
         let bytes = found.check_sizes(&uris)?;
-        let room = shelf.reserve(bytes, former.map(|former| &former.reservation)).map_err(|most| {
-            let most = most.display().iec();
-            refused(format!(
-                "the files of all skills are larger than {most} in total (to allow more, raise describe.skills)"
-            ))
-        })?;
+        let reservation = found.reserve_memory(bytes)?;
         let mut contents = BTreeMap::new();
         for (path, (uri, stamp)) in uris {
             contents.insert(path, (uri, found.read_file(path, stamp)?));
@@ -162,7 +150,7 @@ impl SkillFolder {
             Self {
                 skills,
                 files,
-                reservation: room,
+                reservation,
             },
             remarks,
         ))
@@ -192,7 +180,7 @@ impl SkillSource<'_> {
     fn check_sizes(
         &self,
         uris: &BTreeMap<&str, (String, &FileStamp)>,
-    ) -> Result<u64, PlainFileError> {
+    ) -> Result<usize, PlainFileError> {
         let mut size = 0_u64;
         for (path, (_, stamp)) in uris {
             if stamp.length > self.max_file_size.as_u64() {
@@ -216,7 +204,20 @@ impl SkillSource<'_> {
             .values()
             .map(|(uri, _)| FILE_OVERHEAD_BYTES + URI_COPIES * uri.len() as u64)
             .sum();
-        Ok(size.saturating_add(beside))
+        Ok(usize::try_from(size.saturating_add(beside)).unwrap_or(usize::MAX))
+    }
+
+    /// Reserves the memory for all files.
+    fn reserve_memory(&self, bytes: usize) -> Result<ByteReservation, PlainFileError> {
+        let previous = self.previous.map(|previous| &previous.reservation);
+        self.memory
+            .reserve_successor(previous, bytes)
+            .map_err(|BudgetExhausted| {
+                let most = ByteSize::b(self.memory.limit() as u64).display().iec();
+                refused(format!(
+                    "the files of all skills are larger than {most} in total (to allow more, raise describe.skills)"
+                ))
+            })
     }
 
     /// Reads a file, which must be as the scan found it. Otherwise, it is being changed, and the

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use rustix::io::Errno;
+use toolbay_model::ByteBudget;
 use toolbay_model::text::clean_line;
 
 use crate::folder::description_limits::DescribeLimits;
@@ -21,7 +22,6 @@ use crate::plain::file_resource::FileResource;
 use crate::plain::plain_file_error::PlainFileError;
 use crate::plain::text_prompt::TextPrompt;
 use crate::skill::skill_folder::{SkillFolder, SkillSource};
-use crate::skill::skill_memory::SkillMemory;
 
 /// Maximum size of a prompt file.
 const MAX_PROMPT_SIZE: ByteSize = ByteSize::kib(256);
@@ -64,7 +64,7 @@ impl PlainFiles {
         files: &PluginFiles,
         bounds: &DescribeLimits,
         output: ByteSize,
-        shelf: &Arc<SkillMemory>,
+        shelf: &ByteBudget,
         previous: &Self,
     ) -> Result<Self, LoadError> {
         let mut loaded = Self::default();

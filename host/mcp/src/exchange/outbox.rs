@@ -92,7 +92,8 @@ impl OutgoingMessage {
 #[derive(Debug)]
 struct OutboxQueue {
     waiting: Mutex<OutboxState>,
-    /// Available capacity, in bytes. Closed when the peer has disconnected.
+    /// Available capacity, in bytes. Senders wait for it in order. Closed when the peer has
+    /// disconnected.
     room: Semaphore,
     /// Notified when a message is queued or the last sender is dropped.
     arrived: Notify,

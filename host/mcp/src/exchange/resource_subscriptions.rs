@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
-
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
+use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 /// Maximum number of subscriptions of one subscriber: a session, or a listen stream.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;

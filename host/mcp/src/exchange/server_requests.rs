@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
+use toolbay_background::{QuotaPortion, SharedQuota};
 
-use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::protocol::json_memory;
 use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR, RequestId};
 

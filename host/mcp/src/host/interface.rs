@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
+use toolbay_background::{QuotaPortion, SharedQuota};
 use toolbay_model::{
     ArgumentCheck, CallJournal, CallObserver, CallRejection, CallRequest, CallResult, Icon,
     QuestionKindSet, SchemaForm, SchemaViolation, TraceContext,
 };
 
-use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::operator_answers::{OperatorAnswer, PendingQuestions};
 use crate::protocol::capabilities::CapabilityNames;
 use crate::tasks::TaskOptions;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use toolbay_background::QuotaPortion;
 use toolbay_model::{
     ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, Question, QuestionKind,
     TargetKind, TraceContext,
 };
 
 use crate::exchange::outbox::Outbox;
-use crate::exchange::quota::QuotaPortion;
 use crate::host::interface::RequestWire;
 use crate::plugin_request::elicitation::NoAnswers;
 use crate::plugin_request::params_memory::busy_rejection;

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use toolbay_background::QuotaPortion;
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
     ApprovalState, CallError, CallFailure, CallJournal, Limit, Question, QuestionKind,
 };
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
-use crate::exchange::quota::QuotaPortion;
 use crate::exchange::server_requests::{self, CallRequests, PendingResponse};
 use crate::host::request_state::{self, STATE_LIFETIME};
 use crate::protocol::jsonrpc::{self, Error, RequestId};

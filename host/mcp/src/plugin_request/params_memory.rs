@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde_json::value::RawValue;
+use toolbay_background::{QuotaExhausted, QuotaPortion};
 use toolbay_model::{CallRejection, CapacityLimit, RejectionReason};
 
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion};
 use crate::host::caller::Caller;
 use crate::plugin_request::entry_params::EntryParams;
 use crate::protocol::json_memory;

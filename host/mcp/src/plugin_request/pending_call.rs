@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use toolbay_background::QuotaPortion;
 use toolbay_model::{CallRejection, QuestionKindSet};
 
 use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::observer::PeerObserver;
 use crate::exchange::outbox::Outbox;
-use crate::exchange::quota::QuotaPortion;
 use crate::host::caller::Caller;
 use crate::host::interface::{ClientCall, QueuePlace, RequestWire};
 use crate::plugin_request::entry_params::ParamsReader;

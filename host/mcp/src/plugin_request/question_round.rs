@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use toolbay_background::QuotaPortion;
 use toolbay_model::{CallJournal, Question, QuestionRound};
 
-use crate::exchange::quota::QuotaPortion;
 use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
 use crate::plugin_request::call_state::{CallState, QuestionChannel};
 use crate::plugin_request::elicitation::{self, NoAnswers, QuestionStream};

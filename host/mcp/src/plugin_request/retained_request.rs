@@ -2,9 +2,9 @@
 //! takes less memory than parsed values.
 
 use serde_json::value::RawValue;
+use toolbay_background::QuotaPortion;
 use toolbay_model::{CallError, CallFailure, CallRejection, CallRequest, SchemaViolation};
 
-use crate::exchange::quota::QuotaPortion;
 use crate::host::caller::Caller;
 use crate::plugin_request::entry_params::{ParamsReader, ReadExtent};
 use crate::plugin_request::params_memory::{ParamsMemory, busy_rejection};

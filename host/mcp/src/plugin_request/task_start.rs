@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+use toolbay_background::QuotaExhausted;
 
 use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::outbox::Outbox;
-use crate::exchange::quota::QuotaExhausted;
 use crate::host::caller::Caller;
 use crate::plugin_request::call_state::QuestionChannel;
 use crate::plugin_request::completed_call::{CallResponse, CompletedCall};

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolbay_background::SharedQuota;
 use toolbay_model::LogLevel;
 
 use crate::exchange::in_flight::InFlight;
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
-use crate::exchange::quota::SharedQuota;
 use crate::exchange::resource_subscriptions::UpdateSubscriber;
 use crate::exchange::server_requests::PendingClientRequests;
 use crate::host::caller::Caller;

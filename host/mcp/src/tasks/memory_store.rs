@@ -9,11 +9,11 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
+use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 use super::options::TaskOptions;
 use super::store::{ExpiredTasks, NoRoom, TaskStore};
 use super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskState};
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::protocol::revision::Revision;
 
 /// One caller can use the total bytes divided by this.

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolbay_background::QuotaPortion;
 use toolbay_model::{CallFailure, ProgressUpdate, Question};
 
 use super::task_state::{MAX_MESSAGE_BYTES, Task, TaskQuestion, TaskState};
 use crate::exchange::observer::PeerObserver;
-use crate::exchange::quota::QuotaPortion;
 
 /// Minimum time between two progress messages: more would not be readable.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);

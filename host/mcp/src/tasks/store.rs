@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
+use toolbay_background::QuotaExhausted;
 
 use super::task_state::Task;
-use crate::exchange::quota::QuotaExhausted;
 use crate::protocol::revision::Revision;
 
 /// Storage of tasks. Each task is visible to its caller only and until it expires. Only the store

@@ -10,10 +10,10 @@ use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 
-use toolbay_model::{CallJournal, Limits, RecordedEffect};
+use toolbay_model::{ByteReservation, CallJournal, Limits, RecordedEffect};
 use toolbay_recording::MissingInput;
 
-use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::MemoryBudget;
 use crate::context::replay_log::{NotRecorded, OperationKind, ReplayTape};
 
 /// Maximum size of an operation's description, in bytes. Descriptions that differ only beyond it
@@ -39,7 +39,7 @@ struct EffectRecord {
     done: Vec<(String, Option<Vec<u8>>)>,
     /// Bytes that further results can take.
     room: usize,
-    memory: MemoryReservation,
+    memory: ByteReservation,
     /// The reason why the call can no longer ask.
     barred: Option<AskBlocker>,
 }

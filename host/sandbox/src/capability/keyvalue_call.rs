@@ -5,12 +5,12 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolbay_model::{CallerIdentity, Interrupt, Limit};
+use toolbay_model::{ByteReservation, CallerIdentity, Interrupt, Limit};
 use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{StateBucket, StateError, StateOwner, StateQuota, StateStore, WorkPayer};
 
 use crate::capability::host_denial::HostDenial;
-use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::MemoryBudget;
 use crate::capability::yielding::CpuMeter;
 use crate::context::call_context::CallContext;
 use crate::context::keyvalue::KeyValue;
@@ -156,7 +156,7 @@ impl Drop for OperationGuard {
 
 #[derive(Debug)]
 struct OperationPayer {
-    memory: Mutex<MemoryReservation>,
+    memory: Mutex<ByteReservation>,
     meter: CpuMeter,
     interrupt: Interrupt,
 }

@@ -7,31 +7,14 @@
 //! table are bounded by their number instead: `limits.handles`.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytesize::ByteSize;
+use toolbay_model::{BudgetExhausted, ByteBudget, ByteReservation};
 use wasmtime_wasi::p2::FsError;
 
-/// The memory budget of one call. Clones share it.
+/// The memory budget of one call: a [`ByteBudget`] whose exhaustion ends the call. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct MemoryBudget(Arc<BudgetState>);
-
-#[derive(Debug)]
-struct BudgetState {
-    /// Maximum number of bytes that can be reserved at once.
-    limit: usize,
-    held: AtomicUsize,
-    peak: AtomicUsize,
-    overdrawn: AtomicBool,
-}
-
-/// Reserved bytes. Dropping the value releases them.
-#[derive(Debug)]
-pub(crate) struct MemoryReservation {
-    account: MemoryBudget,
-    bytes: usize,
-}
+pub(crate) struct MemoryBudget(ByteBudget);
 
 /// Error: the budget has too few bytes left. As the error of a host call, it ends the call.
 #[derive(Clone, Copy, Debug)]
@@ -40,78 +23,49 @@ pub(crate) struct BudgetExceeded;
 impl MemoryBudget {
     /// Creates a budget of `limit` bytes.
     pub(crate) fn new(limit: ByteSize) -> Self {
-        Self(Arc::new(BudgetState {
-            limit: usize::try_from(limit.as_u64()).unwrap_or(usize::MAX),
-            held: AtomicUsize::new(0),
-            peak: AtomicUsize::new(0),
-            overdrawn: AtomicBool::new(false),
-        }))
+        Self(ByteBudget::of_size(limit))
     }
 
     /// Reserves `bytes` until the end of the call.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        self.try_charge(bytes)
-            .inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
+        Ok(self.0.charge(bytes)?)
     }
 
     /// Like [`MemoryBudget::charge`], for an optional reservation. A refusal does not mark the
     /// budget as exceeded.
     pub(crate) fn try_charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
-        let taken = self
-            .0
-            .held
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        let before = taken.map_err(|_| BudgetExceeded)?;
-        self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
-        Ok(())
+        Ok(self.0.try_charge(bytes)?)
     }
 
     /// Reserves `bytes` until the returned value is dropped.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
-        self.charge(bytes)?;
-        Ok(MemoryReservation {
-            account: self.clone(),
-            bytes,
-        })
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<ByteReservation, BudgetExceeded> {
+        Ok(self.0.reserve(bytes)?)
     }
 
-    /// Returns a reservation that can [grow](MemoryReservation::grow).
-    pub(crate) fn empty_reservation(&self) -> MemoryReservation {
-        MemoryReservation {
-            account: self.clone(),
-            bytes: 0,
-        }
+    /// Returns a reservation that can [grow](ByteReservation::grow).
+    pub(crate) fn empty_reservation(&self) -> ByteReservation {
+        self.0.empty_reservation()
     }
 
     /// Returns the maximum number of bytes that can be reserved at once.
     pub(crate) fn limit(&self) -> usize {
-        self.0.limit
+        self.0.limit()
     }
 
     /// Returns the highest number of bytes that were reserved at once.
     pub(crate) fn peak(&self) -> usize {
-        self.0.peak.load(Ordering::Relaxed)
+        self.0.peak()
     }
 
     /// Returns whether a required reservation was refused.
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.0.overdrawn.load(Ordering::Relaxed)
+        self.0.is_exceeded()
     }
 }
 
-impl MemoryReservation {
-    /// Reserves `bytes` more, until the whole reservation is dropped.
-    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
-        self.account.charge(bytes)?;
-        self.bytes += bytes;
-        Ok(())
-    }
-}
-
-impl Drop for MemoryReservation {
-    fn drop(&mut self) {
-        self.account.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
+impl From<BudgetExhausted> for BudgetExceeded {
+    fn from(BudgetExhausted: BudgetExhausted) -> Self {
+        Self
     }
 }
 

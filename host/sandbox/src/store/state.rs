@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use toolbay_model::{Limit, Limits, TraceContext};
+use toolbay_model::{ByteReservation, Limit, Limits, TraceContext};
 use toolbay_secrets::{CallSecrets as OpenedSecrets, SecretFilter};
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -21,7 +21,7 @@ use crate::capability::http::memory_bounds::{EXCHANGE_MEMORY_BYTES, MAX_FIELDS_B
 use crate::capability::http::pending_requests::PendingRequests;
 use crate::capability::input_request::QuestionContext;
 use crate::capability::keyvalue_call::KeyValueCall;
-use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget};
 use crate::capability::sockets::call_sockets::CallSockets;
 use crate::capability::sockets::tcp_usage::TcpTraffic;
 use crate::capability::stdio::guest_stdin::GuestStdin;
@@ -81,7 +81,7 @@ pub(crate) struct StoreState {
     /// The memory budget of the call.
     pub(crate) memory_budget: MemoryBudget,
     /// Memory that the handles of `wasi:http` hold, by their entries in the resource table.
-    pub(crate) http_memory: BTreeMap<u32, MemoryReservation>,
+    pub(crate) http_memory: BTreeMap<u32, ByteReservation>,
     pub(crate) limiter: StoreLimiter,
     pub(crate) stdio: GuestOutput,
     /// Standard input, for WASI 0.3.
@@ -194,7 +194,7 @@ impl StoreState {
     }
 
     /// Reserves the memory of a request in flight, if any request can be sent.
-    pub(crate) fn reserve_for_request(&self) -> Result<Option<MemoryReservation>, BudgetExceeded> {
+    pub(crate) fn reserve_for_request(&self) -> Result<Option<ByteReservation>, BudgetExceeded> {
         if !self.outgoing_http.allows_requests() {
             return Ok(None);
         }

@@ -622,20 +622,13 @@ fn automata_share_what_they_keep() {
         })
         .collect();
     schema.violations(&json!(random));
-    let kept = shared
-        .cached_bytes()
-        .load(std::sync::atomic::Ordering::Relaxed);
+    let kept = shared.cached_bytes().used();
     assert!(
         (1..=PatternBudget::MAX_CACHED_BYTES).contains(&kept),
         "{kept}"
     );
     drop(schema);
-    assert_eq!(
-        shared
-            .cached_bytes()
-            .load(std::sync::atomic::Ordering::Relaxed),
-        0
-    );
+    assert_eq!(shared.cached_bytes().used(), 0);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) enum WaitPriority {
     New,
 }
 
-/// A semaphore that shares its permits fairly among parties.
+/// A semaphore that shares its permits fairly among parties, which wait for them in turn.
 #[derive(Debug)]
 pub(crate) struct FairSemaphore {
     permits: u32,

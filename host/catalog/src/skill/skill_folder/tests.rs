@@ -13,14 +13,14 @@ const MANIFEST_TEXT: &str = "---\nname: pdf\ndescription: Reads PDFs.\n---\nRead
 /// A folder `pdf.skill`.
 struct Folder {
     dir: tempfile::TempDir,
-    shelf: Arc<SkillMemory>,
+    shelf: ByteBudget,
 }
 
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = Self {
             dir: tempfile::tempdir().unwrap(),
-            shelf: SkillMemory::new(ByteSize::mib(40)),
+            shelf: ByteBudget::of_size(ByteSize::mib(40)),
         };
         fs::create_dir(folder.path("")).unwrap();
         for (path, text) in files {

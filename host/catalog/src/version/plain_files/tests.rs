@@ -38,7 +38,7 @@ impl Folder {
             files,
             bounds,
             ByteSize::kib(1),
-            &SkillMemory::new(bounds.skills),
+            &ByteBudget::of_size(bounds.skills),
             previous,
         )
     }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
+use toolbay_background::QuotaPortion;
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
-use crate::exchange::quota::QuotaPortion;
 use crate::exchange::resource_subscriptions::{
     MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber,
 };

@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::task::ArcWake;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use toolbay_background::QuotaExhausted;
 use toolbay_model::{CallError, CallFailure, ProgressUpdate};
 
 use super::super::memory_store::InMemory;
@@ -19,7 +20,6 @@ use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{
     CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until,
 };
-use crate::exchange::quota::QuotaExhausted;
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
 use crate::protocol::jsonrpc::Error;
 use crate::testing::test_peer::Peer;

@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use toolbay_background::RejectionLog;
+use toolbay_background::{QuotaPortion, RejectionLog, SharedQuota};
 
 use super::address::ListenAddress;
 use super::auth::AuthGate;
@@ -23,7 +23,6 @@ use super::peer::PeerSource;
 use super::post_response;
 use super::sessions::SessionTable;
 use super::sse_streams::SseStreams;
-use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
 use crate::host::interface::TransportTraffic;
 use crate::host::mcp_server::McpServer;

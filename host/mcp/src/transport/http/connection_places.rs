@@ -9,10 +9,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 use toolbay_socket::{can_find_users, connection_user};
 
 use super::address::ListenAddress;
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 /// Divisor of the share of an address: that fraction is available without a lookup of accounts. A
 /// lookup takes microseconds on the protocol's thread. There is none while the address has few

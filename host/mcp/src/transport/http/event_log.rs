@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use toolbay_background::QuotaPortion;
 
 use super::event::{self, EventId};
 use crate::exchange::outbox::{OutgoingKind, OutgoingMessage};
-use crate::exchange::quota::QuotaPortion;
 
 /// Bytes that a stream or an event counts in addition to its text.
 pub(super) const EVENT_OVERHEAD_BYTES: usize = 512;
@@ -140,8 +140,9 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
+    use toolbay_background::SharedQuota;
+
     use super::*;
-    use crate::exchange::quota::SharedQuota;
 
     fn texts(log: &EventLog, mut after: u64) -> Vec<String> {
         let mut texts = Vec::new();

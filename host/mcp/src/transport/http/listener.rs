@@ -18,6 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use toolbay_background::QuotaPortion;
 use toolbay_tls::ReloadingTls;
 use tower_service::Service as _;
 
@@ -33,7 +34,6 @@ use super::overflow_connections::{
 };
 use super::peer::{HttpPeer, PeerSource};
 use super::sockets::{SocketListener, SocketStream};
-use crate::exchange::quota::QuotaPortion;
 use crate::session::client_session::SessionLife;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.

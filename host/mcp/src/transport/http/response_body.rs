@@ -10,8 +10,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-
-use crate::exchange::quota::QuotaPortion;
+use toolbay_background::QuotaPortion;
 
 /// A comment in an event stream.
 const SSE_COMMENT: &[u8] = b":\n\n";

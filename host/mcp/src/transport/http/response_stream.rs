@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
+use toolbay_background::QuotaPortion;
 
 use super::event;
 use super::event_log::{EventLog, SentEvent};
 use crate::exchange::outbox::{OutboxReceiver, OutgoingMessage};
-use crate::exchange::quota::QuotaPortion;
 use crate::host::caller::Caller;
 
 /// The stream with the response to a request.

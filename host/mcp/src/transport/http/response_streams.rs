@@ -9,12 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
+use toolbay_background::SharedQuota;
 
 use super::event::{EventId, EventSource};
 use super::event_log::EVENT_OVERHEAD_BYTES;
 use super::response_stream::{ReaderExit, ResponseStream, StreamReader};
 use crate::exchange::outbox::{OutboxReceiver, OutgoingMessage};
-use crate::exchange::quota::SharedQuota;
 use crate::host::caller::Caller;
 
 /// Maximum number of retained finished streams per session. There may be more streams to which a

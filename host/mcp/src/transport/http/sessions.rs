@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 use super::credential_validity::CredentialValidity;
 use super::options::HttpOptions;
@@ -16,7 +17,6 @@ use super::peer::PeerSource;
 use super::response_streams::ResponseStreams;
 use super::standalone_messages::StandaloneMessages;
 use crate::exchange::outbox::Outbox;
-use crate::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
 use crate::lists::access_rights::CallerRights;
 use crate::session::change_notifications;

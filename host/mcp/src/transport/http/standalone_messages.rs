@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolbay_background::QuotaPortion;
 
 use super::event::{self, EventId, EventSource};
 use super::event_log::EventLog;
 use crate::exchange::outbox::{OutboxReceiver, OutgoingMessage};
-use crate::exchange::quota::QuotaPortion;
 use crate::lists::access_rights::CallerRights;
 
 /// Id of the stream of a session's news, in the ids of its events.

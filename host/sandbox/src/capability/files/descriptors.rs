@@ -21,7 +21,8 @@ const DEFAULT_CALLS: usize = 64;
 /// Minimum share of a call. A waiting call is not admitted if the shares would become smaller.
 const MIN_SHARE: usize = 5;
 
-/// The descriptors for the files of all guests.
+/// The descriptors for the files of all guests. Not a byte budget: a call within its share is never
+/// refused, whatever the total.
 #[derive(Debug)]
 pub(crate) struct DescriptorTable {
     /// Number of descriptors that each call can open in any case.

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use http::{Method, Uri};
-use toolbay_model::Limits;
+use toolbay_model::{ByteReservation, Limits};
 use toolbay_outgoing::RequestTimeouts;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
-use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::MemoryBudget;
 
 /// A request as a guest wrote it, in any version of `wasi:http`.
 pub(crate) struct GuestRequest {
@@ -16,7 +16,7 @@ pub(crate) struct GuestRequest {
     pub(crate) options: Option<RequestOptions>,
     /// The memory reservation of the request, which is held until its response is dropped. `None`
     /// if no request can be sent.
-    pub(crate) reservation: Option<MemoryReservation>,
+    pub(crate) reservation: Option<ByteReservation>,
     /// The budget to which the trailers of the response are charged. `None` if they are charged when
     /// the guest gets them.
     pub(crate) trailer_budget: Option<MemoryBudget>,

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolbay_model::DenialKind;
+use toolbay_model::{ByteReservation, DenialKind};
 use toolbay_outgoing::SendError;
 use toolbay_policy::{
     DenialReason, NormalizedHost, TcpRequest, TcpRule, check_lookup, filter_addresses,
@@ -22,7 +22,7 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use crate::capability::effects::{AskBlocker, SideEffects};
 use crate::capability::files::descriptors::OpenDescriptor;
 use crate::capability::http::http_call::CallDenials;
-use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::{BudgetExceeded, MemoryBudget};
 use crate::capability::sockets::tcp_usage::TcpTraffic;
 use crate::context::plugin_connections::{ConnectionRules, PluginConnections};
 
@@ -65,7 +65,7 @@ pub(crate) struct CallSockets {
 /// The descriptor and the memory that a socket uses.
 pub(crate) struct SocketMemory {
     _opened: OpenDescriptor,
-    _held: MemoryReservation,
+    _held: ByteReservation,
     _socket_count: Arc<()>,
 }
 

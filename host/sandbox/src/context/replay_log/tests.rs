@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
+use toolbay_model::ByteBudget;
 use toolbay_recording::{
     BinaryText, HostAnswers, HttpAnswer, MissingInput, RandomSeed, RecordingReservation,
     variable_digest,
@@ -18,7 +18,7 @@ fn recording(most: usize) -> ReplayTape {
     ReplayTape::record(
         [3; 32],
         "salt",
-        RecordingReservation::new(&Arc::new(AtomicUsize::new(1 << 20)), most),
+        RecordingReservation::new(&ByteBudget::new(1 << 20), most),
     )
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::fs::{Dir, FileType};
+use toolbay_model::ByteReservation;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
@@ -16,7 +17,6 @@ use super::open_at::to_guest_result;
 use super::path_denial::UsedPath;
 use super::version::versioned;
 use crate::capability::files::descriptors::OpenDescriptor;
-use crate::capability::memory_budget::MemoryReservation;
 use crate::store::state::StoreState;
 
 /// Number of entries in a batch.
@@ -31,7 +31,7 @@ struct DirectoryListing {
     /// `None` at the end and while a batch is being read.
     directory: Option<Dir>,
     buffered: VecDeque<DirectoryEntry>,
-    _memory: MemoryReservation,
+    _memory: ByteReservation,
     _opened: OpenDescriptor,
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolbay_model::ByteReservation;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult,
 };
 
 use crate::capability::files::descriptors::DescriptorHandle;
-use crate::capability::memory_budget::MemoryReservation;
 
 /// Maximum buffer size of a `wasmtime-wasi` stream, in bytes: the largest read from a file, and the
 /// largest write.
@@ -19,14 +19,14 @@ pub(super) const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// dropped before the stream.
 pub(super) struct MeteredStream<S> {
     stream: S,
-    _buffer: MemoryReservation,
+    _buffer: ByteReservation,
     _file: Option<Arc<DescriptorHandle>>,
 }
 
 impl<S> MeteredStream<S> {
     pub(super) fn new(
         stream: S,
-        buffer: MemoryReservation,
+        buffer: ByteReservation,
         file: Option<Arc<DescriptorHandle>>,
     ) -> Self {
         Self {

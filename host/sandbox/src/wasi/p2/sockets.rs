@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use toolbay_model::ByteReservation;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::bindings::sockets::network::{
@@ -23,7 +24,6 @@ use wasmtime_wasi::sockets::WasiSocketsView as _;
 
 use super::counted_stream::{count_input, count_output};
 use super::version::versioned;
-use crate::capability::memory_budget::MemoryReservation;
 use crate::capability::sockets::call_sockets::{
     CreateSocketError, KERNEL_BUFFER_BYTES, LOOKUP_MEMORY_BYTES, ResolveFailure, ResolvedName,
     is_connectable,
@@ -234,7 +234,7 @@ fn error_code(unresolved: ResolveFailure) -> ErrorCode {
 /// The addresses of a name, which the guest reads one by one (`resolve-address-stream`).
 struct NameLookup {
     state: TcpProgress,
-    _held: MemoryReservation,
+    _held: ByteReservation,
 }
 
 enum TcpProgress {

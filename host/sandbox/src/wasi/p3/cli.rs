@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use toolbay_model::ByteReservation;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{
     Destination, FutureReader, Linker, Source, StreamConsumer, StreamProducer, StreamReader,
@@ -21,7 +22,6 @@ use wasmtime_wasi::p3::bindings::cli::{
 
 use super::stream_chunks::{MAX_CHUNK_BYTES, STREAM_MEMORY_BYTES, next_chunk, write_chunk};
 use super::version::versioned;
-use crate::capability::memory_budget::MemoryReservation;
 use crate::capability::stdio::guest_stdin::GuestStdin;
 use crate::store::state::StoreState;
 
@@ -101,7 +101,7 @@ fn end_future(
 /// Producer of the guest's standard input.
 struct StdinReader {
     input: GuestStdin,
-    _held: MemoryReservation,
+    _held: ByteReservation,
     _end: oneshot::Sender<()>,
 }
 
@@ -138,7 +138,7 @@ impl StreamProducer<StoreState> for StdinReader {
 /// Consumer of the guest's standard output or standard error.
 struct StdoutWriter {
     stream: Box<dyn OutputStream>,
-    _held: MemoryReservation,
+    _held: ByteReservation,
     _end: oneshot::Sender<()>,
 }
 

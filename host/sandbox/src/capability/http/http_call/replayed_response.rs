@@ -8,19 +8,19 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
+use toolbay_model::ByteReservation;
 use toolbay_recording::{HttpAnswer, HttpError};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::error_codes::recorded_error_code;
 use crate::capability::http::pending_requests::{ResponseDriver, SendFuture};
-use crate::capability::memory_budget::MemoryReservation;
 
 /// Returns the recorded response. The body that the guest sends is read to its end, as the server
 /// did in the recorded run. `held` is the memory reservation of the response.
 pub(super) fn replay_response(
     response: &[u8],
     request: WasiBody,
-    held: Option<MemoryReservation>,
+    held: Option<ByteReservation>,
 ) -> SendFuture {
     let answer = postcard::from_bytes(response);
     Box::new(async move {
@@ -91,7 +91,7 @@ struct ReplayedBody {
     chunks: std::vec::IntoIter<Bytes>,
     /// The error that ended the body, or `None` if the guest had read it to its end.
     end: Option<HttpError>,
-    _held: Option<MemoryReservation>,
+    _held: Option<ByteReservation>,
 }
 
 impl Body for ReplayedBody {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use toolbay_model::ByteReservation;
 use toolbay_outgoing::{ResponseBody, SendError};
 use wasmtime_wasi_http::{Error, WasiBody};
 
@@ -15,7 +16,7 @@ use super::request_span::RequestSpan;
 use super::response_recorder::{self, ResponseRecorder};
 use crate::capability::effects::{EffectNumber, SideEffects};
 use crate::capability::http::memory_bounds::FIELDS_MEMORY_BYTES;
-use crate::capability::memory_budget::{MemoryBudget, MemoryReservation};
+use crate::capability::memory_budget::MemoryBudget;
 
 /// The observer of a request whose response has not arrived yet.
 pub(super) struct ResponseObserver {
@@ -24,7 +25,7 @@ pub(super) struct ResponseObserver {
     /// The number of the request in the recording.
     pub(super) number: EffectNumber,
     pub(super) trailer_budget: Option<MemoryBudget>,
-    pub(super) reservation: Option<MemoryReservation>,
+    pub(super) reservation: Option<ByteReservation>,
 }
 
 impl ResponseObserver {
@@ -61,7 +62,7 @@ pub(super) struct ObservedBody<B> {
     span: Option<RequestSpan>,
     /// The budget to which trailers are charged until the call ends, because they become fields.
     trailer_budget: Option<MemoryBudget>,
-    _reservation: Option<MemoryReservation>,
+    _reservation: Option<ByteReservation>,
 }
 
 impl<B: Body> ObservedBody<B> {
@@ -70,7 +71,7 @@ impl<B: Body> ObservedBody<B> {
         recorder: Option<ResponseRecorder>,
         span: Option<RequestSpan>,
         trailer_budget: Option<MemoryBudget>,
-        reservation: Option<MemoryReservation>,
+        reservation: Option<ByteReservation>,
     ) -> Self {
         let mut observed = Self {
             recorder,

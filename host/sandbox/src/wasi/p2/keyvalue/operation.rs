@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolbay_model::DenialKind;
+use toolbay_model::{ByteReservation, DenialKind};
 use toolbay_policy::StateGrant;
 use toolbay_state::{
     BucketChange, ChangeOutcome, KeyPage, MAX_KEY_BYTES, PageStart, StateBucket, ValueVersion,
@@ -14,7 +14,6 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use super::guest_result::{KeyValueError, KeyValueResult, to_guest_result};
 use crate::capability::effects::EffectStart;
 use crate::capability::keyvalue_call::{BucketError, KeyValueCall};
-use crate::capability::memory_budget::MemoryReservation;
 use crate::context::replay_log::OperationKind;
 use crate::store::state::StoreState;
 
@@ -32,7 +31,7 @@ pub(super) struct OpenBucket {
     bucket: StateBucket,
     /// The last cursor that the guest received, and the key before it.
     pub(super) last_cursor: Option<(u64, String)>,
-    _memory: MemoryReservation,
+    _memory: ByteReservation,
 }
 
 /// A compare-and-swap that a guest has started: the key and the expected value.
@@ -40,7 +39,7 @@ pub(super) struct CompareOperation {
     pub(super) bucket: StateBucket,
     pub(super) key: String,
     pub(super) expected: ValueVersion,
-    pub(super) _memory: MemoryReservation,
+    pub(super) _memory: ByteReservation,
 }
 
 pub(super) type BucketHandle = Resource<OpenBucket>;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// A quota that several owners share. Each owner has a name.
+/// A quota that several owners share. Each owner has a name. Not a `ByteBudget` of the crate
+/// `model`: the total and the owner's share are checked under one lock, and a caller can wait.
 #[derive(Debug)]
 pub struct SharedQuota {
     all: usize,
@@ -73,7 +74,7 @@ impl SharedQuota {
     }
 
     /// Reserves as [`Self::try_reserve`] does, for an owner whose share is at most `share`.
-    pub(crate) fn try_reserve_within(
+    pub fn try_reserve_within(
         self: &Arc<Self>,
         name: &str,
         amount: usize,
@@ -88,7 +89,7 @@ impl SharedQuota {
     }
 
     /// Waits until `amount` is available within `share`, and reserves it.
-    pub(crate) async fn reserve_within(
+    pub async fn reserve_within(
         self: &Arc<Self>,
         name: &str,
         amount: usize,
@@ -105,17 +106,17 @@ impl SharedQuota {
     }
 
     /// Returns the amount that all owners hold.
-    pub(crate) fn total_used(&self) -> usize {
+    pub fn total_used(&self) -> usize {
         self.lock_state().by_all
     }
 
     /// Returns the share of each owner.
-    pub(crate) fn share(&self) -> usize {
+    pub fn share(&self) -> usize {
         self.each
     }
 
     /// Returns the amount that the owner with this name holds.
-    pub(crate) fn of(&self, name: &str) -> usize {
+    pub fn of(&self, name: &str) -> usize {
         self.lock_state().by.get(name).copied().unwrap_or(0)
     }
 
@@ -188,7 +189,7 @@ impl QuotaPortion {
     /// # Errors
     ///
     /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
-    pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
+    pub fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         self.grow(amount.saturating_sub(self.amount))
     }
 
@@ -204,7 +205,7 @@ impl QuotaPortion {
     }
 
     /// Releases this much of the portion.
-    pub(crate) fn release(&mut self, amount: usize) {
+    pub fn release(&mut self, amount: usize) {
         self.shrink_to(self.amount.saturating_sub(amount));
     }
 
