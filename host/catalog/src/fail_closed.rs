@@ -221,8 +221,8 @@ fn asks_as_often(one: ApprovalSetting, other: ApprovalSetting) -> bool {
     one == other || one == ApprovalSetting::Always || other == ApprovalSetting::Never
 }
 
-/// Fails if a grant allows something that another one does not, to a plugin with these tools. The
-/// way in which the tools are shown does not count.
+/// Fails if `one` allows something that `other` does not, to a plugin with these tools. Differences
+/// in how the tools are shown are ignored.
 fn assert_within(one: &Grant, other: &Grant, context: &str) {
     let rules = rules();
     let unset = ToolGrant::default();

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::folder::file_stamp::FileStamp;
 
-/// Time for which a grant must have been unchanged before it gives rights.
+/// Time for which a grant must have been unchanged before it takes effect.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// State of a grant's file when it was read.

@@ -23,7 +23,7 @@ use crate::folder::plugin_folder::PluginFiles;
 /// resolution of two seconds.
 const MIN_FILE_AGE: Duration = Duration::from_secs(3);
 
-/// Recorded component that was read.
+/// Record of a component that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct KnownFile {
     component: FileStamp,
@@ -41,9 +41,9 @@ pub(crate) struct ComponentStamps {
 }
 
 impl ComponentStamps {
-    /// Returns the stamps of files that were read after `current`, and that had these stamps before
-    /// and after the read. Returns `None` if they do not identify the files, because a file changed
-    /// too recently.
+    /// Returns the stamps of files that were read after `read_start`, and that had these stamps
+    /// before and after the read. Returns `None` if they do not identify the files, because a file
+    /// changed too recently.
     pub(crate) fn new(
         component: FileStamp,
         wit: Option<FileStamp>,

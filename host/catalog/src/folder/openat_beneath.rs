@@ -22,7 +22,7 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
     openat(CWD, path, FOLDER_FLAGS, Mode::empty())
 }
 
-/// Opens the folder `name` of `folder`. It must not be a link.
+/// Opens the folder `name` in `folder`. It must not be a link.
 pub(crate) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     openat(
         folder,

@@ -15,7 +15,7 @@ use crate::folder::file_stamp::FileStamp;
 use crate::folder::load_error::LoadError;
 use crate::folder::plain_tree::{self, PlainTree, TreeKind};
 
-/// Maximum number of files of a skill. Every client accepts as many.
+/// Maximum number of files of a skill. Every client accepts this many.
 const MAX_SKILL_FILES: usize = 512;
 
 /// The files of one plugin.
@@ -215,7 +215,8 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
     }
     let ids: BTreeSet<&String> = components.keys().chain(trees.keys()).collect();
     for id in ids {
-        // Most plugins have neither file, and a start may scan a thousand plugins.
+        // Check only listed files: most plugins have neither, and a start may scan a thousand
+        // plugins.
         let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
             let listed = names.contains(id).then(|| path(folder, id))?;
             // A dangling link counts as a file: the plugin is refused, instead of being served as

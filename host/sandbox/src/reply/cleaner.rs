@@ -37,8 +37,8 @@ impl<'a> TextCleaner<'a> {
         }
     }
 
-    /// Returns a cleaner that stops when `interrupt` is due. Output that was not cleaned must not
-    /// be used.
+    /// Returns a cleaner that stops when `interrupt` is due. The output of an interrupted cleaner
+    /// must not be used.
     pub(crate) fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
         Self {
             interrupt: Some(interrupt),

@@ -34,7 +34,7 @@ enum PartForm {
 /// types become resources. A single JSON or CBOR object becomes structured content. Next to other
 /// parts, it is text.
 ///
-/// The total size of the JSON that is converted from CBOR is at most `most` bytes.
+/// The total size of the JSON that is converted from CBOR is at most `max_json_bytes` bytes.
 pub(crate) fn combine(
     parts: Vec<ResultPart>,
     most: usize,

@@ -63,7 +63,7 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         && offset.is_none_or(is_offset)
 }
 
-/// Parses numbers with the given numbers of digits, separated by `between`.
+/// Parses numbers that have the given numbers of digits and are separated by `separator`.
 fn parse_numbers<const N: usize>(
     text: &str,
     between: char,

@@ -79,7 +79,7 @@ impl fmt::Display for FullReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quota => f.write_str(
-                "it holds more than its mounts may; remove files, or raise quota and entries",
+                "it holds more than its mounts allow; remove files, or raise quota and entries",
             ),
             Self::Entries(most) => write!(
                 f,
@@ -185,7 +185,7 @@ impl<'a> DirectoryScan<'a> {
         let mut here = openat(top, ".", READ_FLAGS, Mode::empty())?;
         let mut folders = self.read_directory(&here)?;
         // The parent directories of the current one, each with its subdirectories that are still to
-        // be read. None stays open, because a plugin can create directories at any depth.
+        // be read. None of them stays open, because a plugin can create directories at any depth.
         let mut above: Vec<(InodeId, DirectoryNames)> = Vec::new();
         loop {
             if let Some(name) = folders.pop() {

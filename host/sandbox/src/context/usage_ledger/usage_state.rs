@@ -139,7 +139,8 @@ impl UsageState {
     pub(super) fn record_unlinked(&mut self, file: InodeId, length: u64) {
         match self.open.get_mut(&file) {
             Some(open) if open.unlinked_length.is_none() => open.unlinked_length = Some(length),
-            // The file was opened after it lost its name, and was added then.
+            // The file is not open, or it was opened after it lost its name, which counted it
+            // again.
             _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
         }
     }
