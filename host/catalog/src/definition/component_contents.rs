@@ -192,7 +192,7 @@ impl ComponentContents {
             if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists_resource(uri)) {
                 let uri = clean_line(uri, MAX_SHOWN_URI_BYTES);
                 remarks.push(format!(
-                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file next to it is one"
+                    "tool {name:?}: the plugin lists no resource {uri:?} for its view (a file next to the plugin may provide it)"
                 ));
             }
         }

@@ -45,7 +45,7 @@ impl ViewLink {
                         "visibility" => link.read_visibility(&value),
                         "csp" | "permissions" | "domain" | "prefersBorder" => {
                             link.warnings.push(format!(
-                                "{key} has no effect in a tool's _meta.ui; its view has it"
+                                "{key} has no effect in a tool's _meta.ui; set it in the _meta.ui of the view"
                             ));
                         }
                         _ => link.warnings.push(format!(

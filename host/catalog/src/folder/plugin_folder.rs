@@ -322,7 +322,7 @@ const MISSPELLED_EXTENSIONS: [(&str, &str); 3] = [
     (".skills", ".skill"),
 ];
 
-/// Returns the note about a file that belongs to no plugin but was probably meant to.
+/// Returns the note about a file that belongs to no plugin but was probably meant to belong to one.
 fn note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
     let plain = FileRole::ALL
@@ -338,7 +338,7 @@ fn note(name: &OsStr) -> Option<String> {
     }
     if !similar_toml_stems(name.to_str().unwrap_or_default()).is_empty() {
         return Some(
-            "it looks like a grant, whose name is that of the plugin with .toml at the end"
+            "it looks like a grant, which must be named after its plugin and end in .toml"
                 .to_owned(),
         );
     }
@@ -405,8 +405,8 @@ pub(crate) fn parse_file_name(name: &OsStr) -> Option<(&str, FileRole)> {
         .find_map(|(part, extension)| Some((strip_extension(name, extension)?, part)))
 }
 
-/// Returns `name` without the extension. Files such as `.x.wasm` and `x.wasm~`, which are still
-/// being written or which editors keep, are not plugins. The latter does not end in `.wasm` anyway.
+/// Returns `name` without the extension. Temporary files and backups of editors, such as `.x.wasm`
+/// and `x.wasm~`, are not plugins. The latter does not end in `.wasm` anyway.
 fn strip_extension<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
     let stem = name.to_str()?.strip_suffix(extension)?;
     (!stem.is_empty() && !stem.starts_with('.')).then_some(stem)

@@ -28,8 +28,8 @@ impl SkillMemory {
         })
     }
 
-    /// Reserves `bytes`. The reservation that this one replaces does not count: both exist only
-    /// until the old one is no longer used.
+    /// Reserves `bytes`. The reservation `replaced` does not count, because both exist only until
+    /// the old one is released.
     ///
     /// # Errors
     ///

@@ -53,8 +53,8 @@ impl Grant {
         self.component.is_some() || self.enabled_tools.is_some() || !self.tools.is_empty()
     }
 
-    /// Checks the names in the grant against those of the plugin's tools, and of those that are
-    /// left out, each with the reason.
+    /// Checks the names in the grant against the plugin's tools, and against the tools in
+    /// `left_out`, each of which has the reason for its omission.
     fn check_names(
         &self,
         digest: Digest,
