@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_just_changed_is_not_noted() {
+    fn a_file_that_has_just_changed_is_not_recorded() {
         let (dir, path) = component();
         assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
         // It is not enough that the modification time is long ago.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_read_is_no_longer_noted() {
+    fn files_that_are_no_longer_read_are_no_longer_recorded() {
         let (_dir, path) = component();
         let known = known(&path);
         known.find_digest("a", &files(&path), 3).unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_after_the_start_is_not_kept() {
+    fn files_that_are_read_after_the_start_are_not_recorded() {
         let (_dir, path) = component();
         let known = known(&path);
         known.record(

@@ -200,7 +200,7 @@ impl<'a> MatchedUri<'a> {
         })
     }
 
-    /// Returns the characters from the byte position `start` on. A character starts there, because
+    /// Returns the characters from the byte position `position` on. A character starts there, because
     /// the prefix of a template does not end within a percent-encoded character.
     pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
         self.characters

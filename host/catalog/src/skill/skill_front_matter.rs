@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_can_be() {
+    fn names_follow_the_specification() {
         let long = "a".repeat(64);
         for name in ["a", "pdf-2", "0", "a-b-c", &long] {
             assert!(is_skill_name(name), "{name}");

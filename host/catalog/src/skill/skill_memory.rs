@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_for_what_is_kept_and_for_what_takes_its_place() {
+    fn a_skill_and_its_replacement_fit_in_the_budget() {
         let shelf = SkillMemory::new(ByteSize::b(10));
         let one = shelf.reserve(6, None).unwrap();
         assert_eq!(shelf.reserve(5, None).unwrap_err(), ByteSize::b(10));

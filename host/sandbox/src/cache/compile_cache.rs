@@ -73,8 +73,7 @@ pub(super) struct CacheLevel {
     listed: Option<(Instant, Duration)>,
 }
 
-/// The file `<digest of a plugin folder's path>-<build id>.files`, or `<digest>-<build
-/// id>.refused`.
+/// The file `<digest>-<build id>.refused`, or `<digest of a plugin folder's path>-<build id>.files`.
 #[derive(Deserialize, Serialize)]
 pub(super) struct SignedNotes {
     /// The message authentication code over the path or the digest, and the notes, in hexadecimal.

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_an_entry_says_is_signed() {
+    fn every_field_of_an_entry_is_signed() {
         let dir = tempfile::tempdir().unwrap();
         let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap())
             .unwrap();

@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_short_whatever_is_in_a_file() {
+    fn notes_are_bounded_for_any_file() {
         let names: Vec<String> = (0..4000)
             .map(|n| format!("{n}{}", "x".repeat(100_000)))
             .collect();

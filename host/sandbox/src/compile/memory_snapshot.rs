@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_read_as_it_was_written() {
+    fn a_snapshot_is_decoded_as_it_was_encoded() {
         let entries = [
             ("memory0", SnapshotValue::Memory(vec![1, 2, 3])),
             ("global1", SnapshotValue::I32(-5)),

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_removed_is_counted() {
+    fn removals_are_counted() {
         let mut cleaner = TextCleaner::new(SecretFilter::empty());
         cleaner.clean_value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);

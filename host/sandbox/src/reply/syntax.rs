@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_from_what_only_looks_like_them() {
+    fn valid_forms_are_distinguished_from_similar_ones() {
         let check = |is_form: fn(&str) -> bool, right: &[&str], wrong: &[&str]| {
             assert!(right.iter().all(|text| is_form(text)), "{right:?}");
             assert!(!wrong.iter().any(|text| is_form(text)), "{wrong:?}");

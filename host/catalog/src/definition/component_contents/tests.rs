@@ -27,7 +27,7 @@ fn everything_is_sorted() {
 }
 
 #[test]
-fn nothing_is_there_twice() {
+fn duplicates_are_refused() {
     let empty = ComponentDescription::default;
     let descriptions = [
         ComponentDescription {

@@ -141,7 +141,7 @@ fn every_file_is_in_the_entry_once_with_the_digest_of_its_bytes() {
 }
 
 #[test]
-fn what_is_loaded_stays_whatever_becomes_of_the_files() {
+fn loaded_content_stays_when_the_files_change() {
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
         ("a.md", "one"),
@@ -275,7 +275,7 @@ fn a_skill_has_at_most_512_files() {
 }
 
 #[test]
-fn what_is_in_service_stays_as_a_whole() {
+fn the_version_in_service_stays_complete() {
     let nested = |name: &str| format!("---\nname: {name}\ndescription: A.\n---\n");
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
@@ -307,7 +307,7 @@ fn what_is_in_service_stays_as_a_whole() {
 }
 
 #[test]
-fn all_skills_have_room_for_so_much() {
+fn the_total_size_of_all_skills_is_bounded() {
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
         ("a", &"x".repeat(3 << 20)),

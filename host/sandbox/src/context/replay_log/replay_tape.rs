@@ -34,8 +34,8 @@ pub struct ReplayDeviation {
 }
 
 impl ReplayTape {
-    /// Creates a log that records as much as fits in `reservation`. All random numbers of the call
-    /// are derived from `seed`. `salt` is the salt of the recording.
+    /// Creates a log that records within `reservation`. All random numbers of the call are derived
+    /// from `seed`. `salt` is the salt of the recording.
     pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)

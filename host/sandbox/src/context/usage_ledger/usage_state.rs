@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_open_is_gone_with_its_name() {
+    fn a_file_that_is_not_open_is_freed_with_its_last_name() {
         let mut books = counted(10, 1);
         books.record_unlinked(FILE, 10);
         assert_eq!(books.usage().bytes, 0);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_trusted_for_a_while() {
+    fn a_scan_is_trusted_for_a_while() {
         let mut books = UsageState::default();
         let now = Instant::now();
         assert!(books.is_stale(now), "never counted");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_not_counted_to_its_end_is_full_until_it_is() {
+    fn a_folder_counts_as_full_until_a_scan_completes() {
         let mut books = UsageState::default();
         books.raise_bounds(10, 20);
         books.raise_bounds(30, 5);
