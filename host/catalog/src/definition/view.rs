@@ -109,8 +109,8 @@ impl<'a> ViewOwners<'a> {
         Self(owners)
     }
 
-    /// Returns the plugin that owns the view at `uri`, if it is not the plugin `plugin_id`. The comparison
-    /// ignores percent-encoding and case, unless two plugins differ only in these.
+    /// Returns the plugin that owns the view at `uri`, if it is not the plugin `plugin_id`. The
+    /// comparison ignores percent-encoding and case, unless two plugins differ only in these.
     pub(crate) fn other_owner(&self, own: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
         let alike = self.0.get(&name.to_lowercase())?;

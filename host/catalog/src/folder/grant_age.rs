@@ -25,7 +25,7 @@ pub(crate) struct GrantAge(Mutex<Option<(Option<FileStamp>, Instant)>>);
 
 impl GrantAge {
     /// Returns when the file will have been unchanged for long enough, or `None` if it already has.
-    /// `seen` is the state that has just been read, or `None` if there is no file.
+    /// `sighting` is the state that has just been read, or `None` if there is no file.
     pub(crate) fn settle_time(&self, seen: Option<&GrantSighting>) -> Option<Instant> {
         self.settle_time_at(Instant::now(), SystemTime::now(), seen)
     }

@@ -200,8 +200,8 @@ impl<'a> MatchedUri<'a> {
         })
     }
 
-    /// Returns the characters from the byte position `position` on. A character starts there, because
-    /// the prefix of a template does not end within a percent-encoded character.
+    /// Returns the characters from the byte position `position` on. A character starts there,
+    /// because the prefix of a template does not end within a percent-encoded character.
     pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
         self.characters
             .get(self.positions.partition_point(|start| *start < at)..)

@@ -73,7 +73,8 @@ pub(super) struct CacheLevel {
     listed: Option<(Instant, Duration)>,
 }
 
-/// The file `<digest>-<build id>.refused`, or `<digest of a plugin folder's path>-<build id>.files`.
+/// The file `<digest>-<build id>.refused`, or `<digest>-<build id>.files` with the digest of a
+/// plugin folder's path.
 #[derive(Deserialize, Serialize)]
 pub(super) struct SignedNotes {
     /// The message authentication code over the path or the digest, and the notes, in hexadecimal.
