@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out_and_named() {
+    fn malformed_members_are_left_out_and_reported() {
         let asked = [
             json!({"ui": 1}),
             json!({"ui": {"csp": [], "permissions": "camera", "domain": 1, "prefersBorder": "no", "resourceUri": "ui://a"}}),

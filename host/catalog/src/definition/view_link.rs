@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out_and_named() {
+    fn malformed_members_are_left_out_and_reported() {
         let metas = [
             json!({"ui": "ui://a/b"}),
             json!({"ui": {"resourceUri": 1}}),

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_content_is_not_known_whatever_its_times_were_set_to() {
+    fn a_file_with_other_content_is_not_known_even_with_the_same_times() {
         let changes: [fn(&Path); 4] = [
             // In place, and as another file with the same name.
             |path| fs::write(path, "two").unwrap(),

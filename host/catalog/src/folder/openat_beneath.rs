@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_in_the_folder_is_opened() {
+    fn only_files_in_the_folder_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         let path = |path: &str| dir.path().join(path);
         fs::create_dir_all(path("root/sub")).unwrap();

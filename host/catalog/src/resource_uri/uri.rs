@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_uri() {
+    fn uris_are_checked() {
         for uri in [
             "notes://a/b",
             "urn:isbn:0451450523",

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_may_write_is_found_around_a_path_and_within_a_folder() {
+    fn writable_paths_are_found_above_a_path_and_within_a_folder() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in ["log/deep", "plugins/x.resources", "other"] {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_names_only_what_the_plugin_has() {
+    fn a_grant_names_only_tools_of_the_plugin() {
         let digest = Digest::new([7; 32]);
         let pinned = "07".repeat(32);
         let tools = ["slugify".to_owned(), "read_file".to_owned()];

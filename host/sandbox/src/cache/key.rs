@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_and_only_its_user_can_read_it() {
+    fn the_key_is_created_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
         let first = CacheMacKey::load_or_create(&folder).unwrap();

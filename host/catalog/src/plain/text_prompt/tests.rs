@@ -77,7 +77,7 @@ fn values_go_where_their_names_are() {
 }
 
 #[test]
-fn braces_that_are_no_arguments_stay() {
+fn braces_that_are_not_arguments_stay() {
     let text = |body: &str| format!("---\narguments: [{{name: a}}]\n---\n{body}");
     for (body, expected) in [
         ("{{{a}}}", "{1}"),

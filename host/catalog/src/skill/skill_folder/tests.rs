@@ -163,7 +163,7 @@ fn loaded_content_stays_when_the_files_change() {
 }
 
 #[test]
-fn files_of_two_versions_are_no_skill() {
+fn a_skill_does_not_mix_files_of_two_versions() {
     let change: [fn(&Folder); 5] = [
         |folder| folder.write("a.md", "two"),
         |folder| folder.write("a.md", "one and more"),
@@ -215,7 +215,7 @@ fn links_are_followed_within_the_folder() {
 }
 
 #[test]
-fn a_folder_that_is_no_skill_says_why() {
+fn a_folder_that_is_not_a_skill_is_refused_with_the_reason() {
     let with = |files: &[(&str, &str)]| {
         let folder = Folder::new(files);
         folder.write("SKILL.md", MANIFEST_TEXT);
