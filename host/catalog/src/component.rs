@@ -1,5 +1,5 @@
-//! Components: their files are read, compiled and recompiled, and those in use or in the compile
-//! cache are found.
+//! Reads, compiles and recompiles component files, and finds the components that are in use or in
+//! the compile cache.
 
 pub(crate) mod blocking_work;
 pub(crate) mod check_queue;

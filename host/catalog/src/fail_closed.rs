@@ -221,8 +221,8 @@ fn asks_as_often(one: ApprovalSetting, other: ApprovalSetting) -> bool {
     one == other || one == ApprovalSetting::Always || other == ApprovalSetting::Never
 }
 
-/// Fails if a grant allows something that another one does not, to a plugin with these tools. The
-/// way in which the tools are shown does not count.
+/// Fails if `one` allows something that `other` does not, to a plugin with these tools. Differences
+/// in how the tools are shown are ignored.
 fn assert_within(one: &Grant, other: &Grant, context: &str) {
     let rules = rules();
     let unset = ToolGrant::default();
@@ -352,7 +352,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
 }
 
 #[test]
-fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
+fn a_truncated_grant_adds_no_right_and_removes_no_restriction() {
     let whole = parse(COMPLETE).unwrap();
     let [none, few] =
         ["", "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[tools.erase]\ndisabled = true"]
@@ -372,7 +372,7 @@ fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
 }
 
 #[test]
-fn without_any_key_or_with_that_key_alone_nothing_is_given_and_nothing_lifted() {
+fn a_grant_without_one_of_its_keys_adds_no_right_and_removes_no_restriction() {
     let whole = parse(COMPLETE).unwrap();
     let mut valid = 0;
     for (table, key) in keys() {

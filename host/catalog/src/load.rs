@@ -1,9 +1,9 @@
 //! Loads a plugin in stages, each with its own type: the files that the scan found
-//! ([`PluginFiles`](crate::folder::plugin_folder::PluginFiles)), what was read of them
+//! ([`PluginFiles`](crate::folder::plugin_folder::PluginFiles)), their content
 //! ([`PluginInput`](self::plugin_reader::PluginInput)), the compiled and described component
 //! ([`LoadedComponent`](crate::component::loaded_component::LoadedComponent)), the component with a
-//! grant that is valid for it ([`GrantedComponent`](self::granted_component::GrantedComponent)), and
-//! the plugin that can be published ([`LoadOutcome`](self::load_result::LoadOutcome)).
+//! grant that is valid for it ([`GrantedComponent`](self::granted_component::GrantedComponent)),
+//! and the plugin that can be published ([`LoadOutcome`](self::load_result::LoadOutcome)).
 
 pub(crate) mod component_builder;
 pub(crate) mod grant_application;

@@ -5,11 +5,11 @@
 //! The directory is therefore private. The owner and mode of it and of every parent directory are
 //! checked by descriptor. Nothing from a plugin folder enters it without passing the compiler.
 //!
-//! Each entry has two message authentication codes. One is computed over the code. The other is
-//! computed over the component's digest, the build identifier, the notes, and the first code. The
-//! latter is checked when the entry is found, the former when its code is opened. Only this user
-//! has the [`key`]. The checked bytes are the ones that run: the file is checked and mapped through
-//! one descriptor, and only this user could change it in between.
+//! Each entry has two message authentication codes (MACs). One covers the compiled code and is
+//! checked when the code is opened. The other covers the component's digest, the build identifier,
+//! the notes and the first MAC, and is checked when the entry is found. Only this user has the
+//! [`key`]. The checked bytes are the ones that run: the file is checked and mapped through one
+//! descriptor, and only this user could change it in between.
 //!
 //! Files are written under a temporary name, synced, renamed, and never changed. Several servers
 //! can share the directory. A server that is killed at any moment leaves it usable.

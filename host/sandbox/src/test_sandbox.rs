@@ -56,7 +56,7 @@ impl TrialComponent {
         Self::within(sandbox, file, &Limits::DEFAULT).map(Result::unwrap)
     }
 
-    /// Like [`Loaded::new`], within limits that reading the description may reach.
+    /// Like [`TrialComponent::new`], within limits that reading the description may reach.
     pub(crate) fn within(
         sandbox: &Sandbox,
         file: Vec<u8>,

@@ -2,8 +2,8 @@
 
 use crate::folder::load_error::LoadError;
 
-/// Runs a step of a load on a thread that may block. `step` names it in the error if its thread
-/// panics, as in `reading it`.
+/// Runs a step of a load on a thread that may block. `step` names the step in the error if its
+/// thread panics, such as `reading it`.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     step: &str,
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,

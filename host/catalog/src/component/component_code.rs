@@ -1,5 +1,5 @@
 //! Code of a component. Stored code is opened when the first call needs it, so that a server with a
-//! thousand plugins starts without reading the code of any.
+//! thousand plugins starts without reading the code of any of them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -78,8 +78,8 @@ impl ComponentCode {
         self.summary.has_files
     }
 
-    /// Returns the component for a call that ends at this deadline, after `timeout`. The first call
-    /// opens the code.
+    /// Returns the component for a call that must end at `deadline`, which is `timeout` after its
+    /// start. The first call opens the code.
     ///
     /// # Errors
     ///

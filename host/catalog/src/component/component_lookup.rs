@@ -1,4 +1,4 @@
-//! Finds components that are compiled already.
+//! Finds components that are already compiled.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::component::refusal_cache::RefusalCache;
 use crate::component::stored_component::StoredComponent;
 use crate::folder::load_error::LoadError;
 
-/// Finds components that are compiled already.
+/// Finds components that are already compiled.
 pub(crate) struct ComponentLookup {
     pub(crate) environment: LoadEnvironment,
     pub(crate) registry: Arc<ComponentRegistry>,
@@ -22,7 +22,7 @@ pub(crate) struct ComponentLookup {
     pub(crate) recovery: Arc<CodeRecovery>,
 }
 
-/// Component that is compiled already.
+/// A component that is already compiled.
 pub(crate) enum KnownComponent {
     /// The component is loaded and checked.
     Ready(Arc<LoadedComponent>),
@@ -36,8 +36,8 @@ impl ComponentLookup {
     ///
     /// # Errors
     ///
-    /// The component was refused before, by this server or another one. If `postpones_slow`, also a
-    /// component whose load took too long, which is to be retried.
+    /// The component was refused before, by this server or another one. If `postpones_slow` is set,
+    /// this includes a component whose load timed out, which is retried later.
     pub(crate) fn find(
         &self,
         id: &str,

@@ -1,18 +1,18 @@
-//! Failures of the steps of a load, and how long they are remembered.
+//! Failed steps of a load, and where their reasons are remembered.
 
 use toolbay_model::{CallError, Limit};
 use toolbay_sandbox::PrepareError;
 
 use crate::folder::load_error::{LoadError, describe_load_error};
 
-/// How long the reason of a failed step is remembered.
+/// The storage in which the reason of a failed step is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureMemory {
-    /// By this process, if it is a refusal.
+    /// This process, if the reason is a refusal.
     Process,
-    /// In the compile cache: the step took too long, so the next start does not wait for it.
+    /// The compile cache: the step timed out, so the next start does not wait for it.
     Slow,
-    /// In the compile cache: the component is refused without being tried.
+    /// The compile cache: the component is refused again without being tried.
     Lasting,
 }
 
@@ -62,7 +62,7 @@ impl FailedStep {
         }
     }
 
-    /// Returns the failure of a step whose result depends on the component alone.
+    /// Returns the failure of a step whose result depends only on the component.
     pub(crate) fn of_check(error: LoadError) -> Self {
         let is_refusal = matches!(error, LoadError::Refused(_));
         Self {

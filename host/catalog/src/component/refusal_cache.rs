@@ -94,8 +94,8 @@ impl RefusalCache {
     }
 }
 
-/// Returns the rules that decide whether a component is refused. Those about files and grants are
-/// not among them: they are applied without the compile cache.
+/// Returns the rules that decide whether a component is refused. The rules about files and grants
+/// are not included, because they are applied without the compile cache.
 fn refusal_conditions(rules: &LoadPolicy) -> String {
     let DescribeLimits {
         tools,

@@ -18,9 +18,9 @@ const MAX_CONCURRENT_READS: usize = 8;
 /// Reads component files.
 pub(crate) struct SourceReader {
     environment: LoadEnvironment,
-    /// Permits for component files that are read: a thousand files may change at the same time.
-    /// They are not held while a file waits to be compiled: files whose code is stored would wait,
-    /// too.
+    /// Permits to read component files, because a thousand files may change at the same time. A
+    /// permit is not held while the file waits to be compiled, because files whose code is stored
+    /// would wait, too.
     reading: Semaphore,
     /// Components that need not be read at a server start.
     known_files: KnownFiles,

@@ -19,10 +19,10 @@ const MAX_SHOWN_URI_BYTES: usize = 200;
 /// Maximum length of a description that no client truncates, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 2_048;
 
-/// Maximum number of tools of an MCP server whose omission has a remark of its own.
+/// Maximum number of omitted tools of an MCP server that have individual remarks.
 const MAX_LEFT_OUT_REMARKS: usize = 20;
 
-/// Maximum length of the name of such a tool, and of the reason, in bytes.
+/// Maximum length of the name of an omitted tool, and of the reason, in bytes.
 const MAX_LEFT_OUT_BYTES: usize = 500;
 
 /// Maximum number of notes about one component.
@@ -60,8 +60,8 @@ impl ComponentContents {
     }
 
     /// Like [`ComponentContents::validate`], but leaves out the invalid tools of an MCP server,
-    /// with a remark on each, as long as it offers something else. Nobody has written such a server
-    /// for this host, and clients of MCP are as lenient.
+    /// with a remark on each, as long as it offers something else. Such a server was not written
+    /// for this host, and other MCP clients are equally lenient.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl ComponentContents {
             if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists_resource(uri)) {
                 let uri = clean_line(uri, MAX_SHOWN_URI_BYTES);
                 remarks.push(format!(
-                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file next to it is one"
+                    "tool {name:?}: the plugin lists no resource {uri:?} for its view (a file next to the plugin may provide it)"
                 ));
             }
         }
@@ -279,7 +279,7 @@ impl ComponentContents {
 ///
 /// # Errors
 ///
-/// Returns the error of an invalid item, or a message that contains `alike` if two items have the
+/// Returns the error of an invalid item, or a message that contains `subject` if two items have the
 /// same key.
 fn sort_by_key<T>(
     items: impl Iterator<Item = Result<T, String>>,

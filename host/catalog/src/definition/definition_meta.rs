@@ -17,8 +17,8 @@ const MAX_ICONS: usize = 64;
 /// Members of a JSON object.
 type JsonMembers = Map<String, Value>;
 
-/// Parses the `_meta` of a definition. Returns it as text, and the client capabilities that it
-/// requires. As values, it would be many times as large.
+/// Parses the `_meta` of a definition. Returns it as text, which is many times smaller than JSON
+/// values, and the client capabilities that it requires.
 ///
 /// # Errors
 ///

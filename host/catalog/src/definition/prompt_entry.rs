@@ -226,7 +226,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_clients_see_makes_the_fingerprint() {
+    fn the_fingerprint_covers_what_clients_receive() {
         let definition = PromptDefinition {
             name: "a".into(),
             ..PromptDefinition::default()

@@ -1,4 +1,4 @@
-//! The access that a view requests, and what a grant leaves of it.
+//! The access that a view requests, and the part of it that a grant allows.
 
 use serde_json::{Map, Value};
 use toolbay_policy::{UiAccess, UiDenial};
@@ -36,8 +36,8 @@ impl RequestedView {
 }
 
 impl DefinedView {
-    /// Takes the members of `meta` that only views have. Nothing else of the `_meta` of a view
-    /// reaches clients.
+    /// Removes the members that only views have from `meta`, and parses them. No other member of a
+    /// view's `_meta` reaches clients.
     pub(crate) fn take(
         uri: &str,
         meta: &mut Map<String, Value>,

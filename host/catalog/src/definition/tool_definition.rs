@@ -38,8 +38,8 @@ pub struct ValidDefinition {
     pub(crate) view: ViewLink,
 }
 
-/// Validates the tools of a plugin. Returns them sorted by name. If they are `known`, they were
-/// validated before, and their schemas are compiled on first use.
+/// Validates the tools of a plugin. Returns them sorted by name. If `is_validated` is set, they
+/// were validated before, and their schemas are compiled on first use.
 ///
 /// # Errors
 ///

@@ -109,8 +109,8 @@ impl<'a> ViewOwners<'a> {
         Self(owners)
     }
 
-    /// Returns the plugin that owns the view at `uri`, if it is not `own`. The comparison ignores
-    /// percent-encoding and case, unless two plugins differ only in these.
+    /// Returns the plugin that owns the view at `uri`, if it is not the plugin `plugin_id`. The
+    /// comparison ignores percent-encoding and case, unless two plugins differ only in these.
     pub(crate) fn other_owner(&self, own: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
         let alike = self.0.get(&name.to_lowercase())?;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_and_granted_passes() {
+    fn known_and_granted_access_passes() {
         let asked = json!({"ui": {
             "csp": {"connectDomains": ["https://api.example.com", "https://evil.example"],
                     "resourceDomains": ["https://cdn.example.com"], "frameDomains": ["https://a.example"]},
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out_and_named() {
+    fn malformed_members_are_left_out_and_reported() {
         let asked = [
             json!({"ui": 1}),
             json!({"ui": {"csp": [], "permissions": "camera", "domain": 1, "prefersBorder": "no", "resourceUri": "ui://a"}}),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_told_by_its_scheme() {
+    fn a_view_is_recognized_by_its_scheme() {
         assert!(is_view("ui://chart/view") && is_view("UI://chart/view") && is_view("ui:x"));
         assert!(!is_view("uix://chart/view") && !is_view("notes://ui://"));
         assert_eq!(

@@ -45,7 +45,7 @@ impl ViewLink {
                         "visibility" => link.read_visibility(&value),
                         "csp" | "permissions" | "domain" | "prefersBorder" => {
                             link.warnings.push(format!(
-                                "{key} has no effect in a tool's _meta.ui; its view has it"
+                                "{key} has no effect in a tool's _meta.ui; set it in the _meta.ui of the view"
                             ));
                         }
                         _ => link.warnings.push(format!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out_and_named() {
+    fn malformed_members_are_left_out_and_reported() {
         let metas = [
             json!({"ui": "ui://a/b"}),
             json!({"ui": {"resourceUri": 1}}),

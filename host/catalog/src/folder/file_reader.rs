@@ -95,8 +95,7 @@ fn read_if_present(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadE
     let name = path.file_name().unwrap_or_default().display();
     match read_bounded(path, limit, None) {
         Ok(read) => Ok(Some(read)),
-        // The target of the link may restrict more than a missing file, so a dangling link is an
-        // error.
+        // The missing target may contain restrictions, so a dangling link is an error.
         Err(LoadError::Gone) if path.is_symlink() => Err(LoadError::Refused(format!(
             "{name} is a link to a file that does not exist"
         ))),

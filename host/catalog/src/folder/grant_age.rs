@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::folder::file_stamp::FileStamp;
 
-/// Time for which a grant must have been unchanged before it gives rights.
+/// Time for which a grant must have been unchanged before it takes effect.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// State of a grant's file when it was read.
@@ -25,7 +25,7 @@ pub(crate) struct GrantAge(Mutex<Option<(Option<FileStamp>, Instant)>>);
 
 impl GrantAge {
     /// Returns when the file will have been unchanged for long enough, or `None` if it already has.
-    /// `seen` is the state that has just been read, or `None` if there is no file.
+    /// `sighting` is the state that has just been read, or `None` if there is no file.
     pub(crate) fn settle_time(&self, seen: Option<&GrantSighting>) -> Option<Instant> {
         self.settle_time_at(Instant::now(), SystemTime::now(), seen)
     }

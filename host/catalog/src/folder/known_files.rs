@@ -23,7 +23,7 @@ use crate::folder::plugin_folder::PluginFiles;
 /// resolution of two seconds.
 const MIN_FILE_AGE: Duration = Duration::from_secs(3);
 
-/// Recorded component that was read.
+/// Record of a component that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct KnownFile {
     component: FileStamp,
@@ -41,9 +41,9 @@ pub(crate) struct ComponentStamps {
 }
 
 impl ComponentStamps {
-    /// Returns the stamps of files that were read after `current`, and that had these stamps before
-    /// and after the read. Returns `None` if they do not identify the files, because a file changed
-    /// too recently.
+    /// Returns the stamps of files that were read after `read_start`, and that had these stamps
+    /// before and after the read. Returns `None` if they do not identify the files, because a file
+    /// changed too recently.
     pub(crate) fn new(
         component: FileStamp,
         wit: Option<FileStamp>,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_content_is_not_known_whatever_its_times_were_set_to() {
+    fn a_file_with_other_content_is_not_known_even_with_the_same_times() {
         let changes: [fn(&Path); 4] = [
             // In place, and as another file with the same name.
             |path| fs::write(path, "two").unwrap(),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_just_changed_is_not_noted() {
+    fn a_file_that_has_just_changed_is_not_recorded() {
         let (dir, path) = component();
         assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
         // It is not enough that the modification time is long ago.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_read_is_no_longer_noted() {
+    fn files_that_are_no_longer_read_are_no_longer_recorded() {
         let (_dir, path) = component();
         let known = known(&path);
         known.find_digest("a", &files(&path), 3).unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_after_the_start_is_not_kept() {
+    fn files_that_are_read_after_the_start_are_not_recorded() {
         let (_dir, path) = component();
         let known = known(&path);
         known.record(

@@ -8,9 +8,9 @@ pub enum LoadError {
     /// The file no longer exists.
     Gone,
     /// The file is empty or ends in the middle of a section; it is probably being written. The text
-    /// says which.
+    /// is the reason.
     Incomplete(String),
-    /// The file cannot be a plugin. The text says why, in one line.
+    /// The file cannot be a plugin. The text is the reason, in one line.
     Refused(String),
     /// Loading failed for a reason that may pass without a change to the file. The load is retried.
     Transient(String),
@@ -36,10 +36,7 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
-        CallError::Denied {
-            message: words,
-            denial: denied,
-        } => format!("{words} ({denied})"),
+        CallError::Denied { message, denial } => format!("{message} ({denial})"),
         CallError::Incapable(_) => "a plugin cannot ask questions while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };

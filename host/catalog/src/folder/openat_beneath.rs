@@ -22,7 +22,7 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
     openat(CWD, path, FOLDER_FLAGS, Mode::empty())
 }
 
-/// Opens the folder `name` of `folder`. It must not be a link.
+/// Opens the folder `name` in `folder`. It must not be a link.
 pub(crate) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     openat(
         folder,
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_in_the_folder_is_opened() {
+    fn only_files_in_the_folder_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         let path = |path: &str| dir.path().join(path);
         fs::create_dir_all(path("root/sub")).unwrap();

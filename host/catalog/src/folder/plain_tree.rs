@@ -81,8 +81,8 @@ impl TreeError {
 }
 
 /// Scans the folder at `path`, in which at most `max_files` files may be offered; `None` if there
-/// is no such folder. An error is part of the result: it concerns only this folder, and other
-/// plugins do not wait until it is resolved.
+/// is no such folder. An error is part of the result, because it concerns only this folder, and
+/// other plugins must not wait until it is resolved.
 pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree> {
     let root = match open_root(path) {
         Ok(root) => root,
@@ -187,7 +187,7 @@ impl TreeScan<'_> {
             {
                 return Err(ScanStop::TooMany);
             }
-            // Hidden files, and backups of editors.
+            // Skip hidden files and the backups of editors.
             if name.starts_with(b".") || name.ends_with(b"~") {
                 continue;
             }
@@ -203,8 +203,8 @@ impl TreeScan<'_> {
                 Ok(stat) => stat,
                 // It was deleted after it was listed.
                 Err(Errno::NOENT) => continue,
-                // Entries can be listed but not inspected. The same applies to all entries of the
-                // folder.
+                // The entries of the folder can be listed but not inspected, which applies to all
+                // of them.
                 Err(error) => return Err(ScanStop::Unreadable(error)),
             };
             self.visit_entry(folder, path, name, &stat, depth)?;

@@ -15,7 +15,7 @@ use crate::folder::file_stamp::FileStamp;
 use crate::folder::load_error::LoadError;
 use crate::folder::plain_tree::{self, PlainTree, TreeKind};
 
-/// Maximum number of files of a skill. Every client accepts as many.
+/// Maximum number of files of a skill. Every client accepts this many.
 const MAX_SKILL_FILES: usize = 512;
 
 /// The files of one plugin.
@@ -215,7 +215,8 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
     }
     let ids: BTreeSet<&String> = components.keys().chain(trees.keys()).collect();
     for id in ids {
-        // Most plugins have neither file, and a start may scan a thousand plugins.
+        // Check only listed files: most plugins have neither, and a start may scan a thousand
+        // plugins.
         let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
             let listed = names.contains(id).then(|| path(folder, id))?;
             // A dangling link counts as a file: the plugin is refused, instead of being served as
@@ -321,7 +322,7 @@ const MISSPELLED_EXTENSIONS: [(&str, &str); 3] = [
     (".skills", ".skill"),
 ];
 
-/// Returns the note about a file that belongs to no plugin but was probably meant to.
+/// Returns the note about a file that belongs to no plugin but was probably meant to belong to one.
 fn note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
     let plain = FileRole::ALL
@@ -337,7 +338,7 @@ fn note(name: &OsStr) -> Option<String> {
     }
     if !similar_toml_stems(name.to_str().unwrap_or_default()).is_empty() {
         return Some(
-            "it looks like a grant, whose name is that of the plugin with .toml at the end"
+            "it looks like a grant, which must be named after its plugin and end in .toml"
                 .to_owned(),
         );
     }
@@ -404,8 +405,8 @@ pub(crate) fn parse_file_name(name: &OsStr) -> Option<(&str, FileRole)> {
         .find_map(|(part, extension)| Some((strip_extension(name, extension)?, part)))
 }
 
-/// Returns `name` without the extension. Files such as `.x.wasm` and `x.wasm~`, which are still
-/// being written or which editors keep, are not plugins. The latter does not end in `.wasm` anyway.
+/// Returns `name` without the extension. Temporary files and backups of editors, such as `.x.wasm`
+/// and `x.wasm~`, are not plugins. The latter does not end in `.wasm` anyway.
 fn strip_extension<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
     let stem = name.to_str()?.strip_suffix(extension)?;
     (!stem.is_empty() && !stem.starts_with('.')).then_some(stem)

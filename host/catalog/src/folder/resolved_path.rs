@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of links that are followed for one path. The kernel follows as many.
+/// Maximum number of links that are followed for one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
 /// Device and inode of a file or folder.

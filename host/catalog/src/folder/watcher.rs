@@ -23,7 +23,7 @@ const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 /// next scan.
 const MAX_SUBFOLDER_WATCHES: usize = 4096;
 
-/// Number of watches that are set before the task yields to others.
+/// Number of watches that are set before the task yields to other tasks.
 const WATCHES_PER_YIELD: usize = 32;
 
 /// The changes since the last report.
@@ -38,12 +38,12 @@ pub struct FolderChanges {
 pub struct FolderWatcher {
     events: RecommendedWatcher,
     folder: PathBuf,
-    /// Device and inode of the watched folder; `None` if there is none.
+    /// Device and inode of the watched folder; `None` if the folder does not exist.
     watched_identity: Option<(u64, u64)>,
     /// True if a warning that the folder cannot be watched has been logged.
     has_warned: bool,
     inbox: Arc<EventInbox>,
-    /// The watched folders in it, with device and inode.
+    /// The watched subfolders, with device and inode.
     subfolders: BTreeMap<PathBuf, (u64, u64)>,
 }
 
@@ -139,8 +139,8 @@ impl FolderWatcher {
         Ok(watcher)
     }
 
-    /// Watches exactly these subfolders. Each has its device and inode, because another folder may
-    /// have replaced it.
+    /// Watches exactly these subfolders. The device and inode of each are compared, because another
+    /// folder may have replaced it.
     pub(crate) async fn watch_subfolders(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
         // Absolute, because events contain the paths as they were watched.
         let absolute = |(path, identity)| Some((std::path::absolute(path).ok()?, identity));
@@ -222,8 +222,8 @@ impl FolderWatcher {
         Ok(())
     }
 
-    /// Watches the folder again if the watched one is a different folder. Mounting a folder over
-    /// another causes no event, and the operating system may refuse a watch temporarily.
+    /// Watches the folder again if the folder at its path is not the watched one. Mounting a folder
+    /// over another causes no event, and the operating system may refuse a watch temporarily.
     pub(crate) fn rewatch_if_replaced(&mut self) {
         if folder_identity(&self.folder) != self.watched_identity {
             self.reset_watches();
@@ -328,7 +328,7 @@ impl PendingEvents {
     }
 }
 
-/// Returns the device and inode of a folder; `None` if there is none.
+/// Returns the device and inode of a folder; `None` if it does not exist.
 fn folder_identity(folder: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(folder)
         .ok()

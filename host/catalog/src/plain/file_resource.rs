@@ -34,7 +34,7 @@ pub struct FileResource {
 enum FileSource {
     /// File that is read when a client requests it.
     File {
-        /// The folder, held open. If another folder replaces it, the next scan finds that one.
+        /// The open folder. If another folder replaces it, the next scan finds the replacement.
         root: Arc<OwnedFd>,
         /// Path of the file in the folder.
         path: Box<str>,
@@ -141,7 +141,7 @@ impl FileResource {
         }
     }
 
-    /// Reads the current content of the file, of at most `most` bytes (`limits.output`). Returns
+    /// Reads the current content of the file, of at most `max_size` (`limits.output`). Returns
     /// `None` if the file no longer exists. A file of a skill has the content that was loaded, so
     /// that it matches its digest. Blocks.
     ///

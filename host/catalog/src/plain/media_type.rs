@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extension_says_the_type() {
+    fn the_extension_determines_the_type() {
         assert_eq!(
             (
                 from_file_name("a.b.MD"),

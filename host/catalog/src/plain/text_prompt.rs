@@ -1,4 +1,4 @@
-//! A prompt in a text file: one user message, with `{{argument}}` as the placeholders of values.
+//! A prompt in a text file: one user message, with placeholders such as `{{argument}}` for values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl TextPrompt {
         ))
     }
 
-    /// Renders the prompt with these arguments, in at most `most` bytes (`limits.output`). Unknown
+    /// Renders the prompt with these arguments, in at most `max_size` (`limits.output`). Unknown
     /// arguments are ignored, and missing ones are empty: see [`PromptEntry::violations`].
     ///
     /// # Errors
@@ -212,8 +212,8 @@ fn split_placeholders(
     let mut pieces = Vec::new();
     let mut unknown = BTreeSet::new();
     let mut closing = ClosingBraces::default();
-    // Start of the text that is not in a piece yet, and position from which to search for the next
-    // braces.
+    // Start of the text that is not in a segment yet, and position from which to search for the
+    // next braces.
     let mut plain = 0;
     let mut from = 0;
     while let Some(open) = text

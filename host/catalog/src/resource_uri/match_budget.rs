@@ -25,7 +25,7 @@ impl MatchBudget {
         Self { remaining: steps }
     }
 
-    /// Runs `work` with a part of the remaining budget, at most `most` steps.
+    /// Runs `work` with a part of the remaining budget, at most `max_steps`.
     pub fn with_part<T>(&mut self, most: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let given = self.remaining.min(most);
         let mut part = Self::new(given);

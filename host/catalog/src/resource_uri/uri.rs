@@ -174,7 +174,7 @@ fn build_uri<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a st
 pub(crate) struct MatchedUri<'a> {
     pub(crate) text: &'a str,
     characters: Vec<(usize, UriCharacter)>,
-    /// The position of each of the letters, in bytes.
+    /// The position of each character, in bytes.
     positions: Vec<usize>,
 }
 
@@ -200,8 +200,8 @@ impl<'a> MatchedUri<'a> {
         })
     }
 
-    /// Returns the letters from the byte position `at` on. A letter starts there, because the
-    /// prefix of a template does not end within a percent-encoded character.
+    /// Returns the characters from the byte position `position` on. A character starts there,
+    /// because the prefix of a template does not end within a percent-encoded character.
     pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
         self.characters
             .get(self.positions.partition_point(|start| *start < at)..)
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_uri() {
+    fn uris_are_checked() {
         for uri in [
             "notes://a/b",
             "urn:isbn:0451450523",

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_that_begin_otherwise_cost_nothing() {
+    fn templates_with_other_prefixes_cost_nothing() {
         let many: Vec<String> = (0..4000).map(|n| format!("x://{n:04}/{{id}}")).collect();
         let many = templates(&many);
         let mut steps = MatchBudget::new(1000);

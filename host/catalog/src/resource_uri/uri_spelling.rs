@@ -10,7 +10,7 @@ use toolbay_model::uri::normalize;
 pub struct UriSpellings {
     /// The URIs of resources, by their normal form.
     uris: BTreeMap<String, String>,
-    /// The beginnings (scheme and host) of templates that are not in normal form, in ascending
+    /// The roots (scheme and host) of templates whose roots are not in normal form, in ascending
     /// order.
     template_roots: Vec<String>,
 }
@@ -28,7 +28,8 @@ impl UriSpellings {
             .map(str::to_owned)
             .collect();
         roots.sort();
-        // A URI that begins with a root begins with the shortest one that this root begins with.
+        // Only the shortest roots are needed: a URI that begins with a root also begins with each
+        // prefix of that root.
         roots.dedup_by(|root, shorter| root.starts_with(shorter.as_str()));
         let uris = uris
             .filter(odd)
@@ -40,8 +41,8 @@ impl UriSpellings {
         }
     }
 
-    /// Returns whether a URI begins with a root. No root begins with another one, so only the
-    /// greatest that is not greater than the URI can.
+    /// Returns whether a URI begins with a root. No root begins with another one, so only the last
+    /// root that does not sort after the URI can match.
     fn begins_with_root(&self, uri: &str) -> bool {
         let end = self
             .template_roots
@@ -52,8 +53,8 @@ impl UriSpellings {
         root.is_some_and(|root| uri.starts_with(root.as_str()))
     }
 
-    /// Returns the spelling under which `uri` may be offered, if it is a different one. `is_listed`
-    /// returns whether there is a resource with a URI.
+    /// Returns the spelling under which `uri` may be offered, if it differs from `uri`. `is_listed`
+    /// returns whether a resource with the given URI is listed.
     pub(crate) fn find(&self, uri: &str, is_listed: impl Fn(&str) -> bool) -> Option<String> {
         if is_listed(uri) {
             return None;

@@ -323,7 +323,7 @@ impl TextSearch {
     }
 }
 
-/// Returns the length of the prefix of `text` that matches after `byte`, if `found` bytes matched
+/// Returns the length of the prefix of `text` that matches after `byte`, if `matched` bytes matched
 /// before it.
 fn advance_match(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
     loop {

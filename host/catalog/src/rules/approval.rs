@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toolbay_model::EffectHints;
 use toolbay_settings::toml_file::nearest;
 
-/// Setting for which calls of a tool a person must allow first.
+/// The calls of a tool that a person must allow first, as configured by the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalSetting {
@@ -66,7 +66,7 @@ fn is_destructive(annotations: EffectHints) -> bool {
     !annotations.read_only.unwrap_or(false) && annotations.destructive.unwrap_or(true)
 }
 
-/// Policy for which calls of a tool a person must allow first.
+/// The calls of a tool that a person must allow first, given its annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalPolicy {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_a_tool_wins() {
+    fn the_setting_of_a_tool_wins() {
         let tools = BTreeMap::from([("look".to_owned(), ApprovalSetting::Never)]);
         let approvals = ToolApprovals {
             default: ApprovalSetting::Always,

@@ -146,8 +146,8 @@ pub struct AnnotationOverride {
     pub open_world: Option<bool>,
 }
 
-/// Limits that can be set for a single tool: `[tools.NAME.limits]`. The others apply to a plugin as
-/// a whole.
+/// Limits that can be set for a single tool: `[tools.NAME.limits]`. The other limits apply to the
+/// whole plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolLimits {
@@ -345,8 +345,8 @@ fn to_json(value: &toml::Value) -> Value {
     }
 }
 
-/// Returns the line in which each mount names its folder. A missing folder is reported after the
-/// file was parsed, and the message still names the line.
+/// Returns the line in which each mount names its folder. A missing folder is reported only after
+/// parsing, and the message contains this line.
 fn mount_lines(text: &str) -> Vec<usize> {
     #[derive(Default, Deserialize)]
     #[serde(default)]

@@ -11,8 +11,8 @@ use crate::rules::load_policy::LoadPolicy;
 impl LoadPolicy {
     /// Returns the intersection of the grant `new` and the grant `in_force`, for a plugin with
     /// these `tools`, under these rules. It has the restrictions of both grants, and only the
-    /// rights that both give. A setting that is neither, or that cannot be compared, keeps its
-    /// value in force. Takes time for thousands of tools.
+    /// rights that both give. A setting that is neither a restriction nor a right, or that cannot
+    /// be compared, has its value in `in_force`. Slow for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
         let limits = self.common_limits(new, in_force);
         let tools = self.common_tools(new, in_force, tools);
@@ -132,7 +132,7 @@ impl LoadPolicy {
                     .unwrap_or(self.require_approval)
             };
             let require_approval = match asks(new, ours) {
-                // It depends on the annotations, and those in force stay.
+                // The setting depends on the annotations, and those in force are kept.
                 ApprovalSetting::Destructive if ours.annotations != theirs.annotations => {
                     ApprovalSetting::Always
                 }
@@ -166,7 +166,7 @@ impl LoadPolicy {
         names.into_iter().map(common).filter(kept).collect()
     }
 
-    /// Returns the limits of one tool. `all` are the limits of all tools.
+    /// Returns the limits of one tool. `plugin_limits` are the limits of all tools.
     fn common_tool_limits(
         &self,
         (new, ours): (&Grant, &ToolGrant),

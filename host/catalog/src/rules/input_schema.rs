@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_of_arguments_is_refused() {
+    fn invalid_argument_schemas_are_refused() {
         let cases = [
             ("input_schema = '{'", "is not valid JSON: "),
             ("input_schema = 7", "is not a valid schema of arguments: "),

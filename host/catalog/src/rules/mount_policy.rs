@@ -1,4 +1,4 @@
-//! Checks that mounts do not contain files that decide about the server or about plugins.
+//! Checks that mounts do not contain files that control the server or plugins.
 //!
 //! Files of the server are compared when a plugin is loaded, and a plugin whose mount contains one
 //! of them is refused. Files of other plugins change with each plugin, so they are compared when a
@@ -104,7 +104,7 @@ impl GuardedPath {
 }
 
 impl MountPlan {
-    /// Resolves the paths of the plugin `id` in `plugin_folder`. Blocks.
+    /// Resolves the paths of the plugin `id` in `folder`. Blocks.
     pub(crate) fn resolve(
         id: &str,
         folder: &Path,
@@ -168,8 +168,7 @@ impl MountPlan {
         Ok(remarks)
     }
 
-    /// Returns warnings about files that decide about the plugin and that a confined server could
-    /// write.
+    /// Returns warnings about files that control the plugin and that a confined server could write.
     ///
     /// # Errors
     ///
@@ -309,7 +308,7 @@ impl<'a, T: Copy> PathIndex<'a, T> {
 }
 
 /// Finds the plugins whose mounts overlap with files that other mounts or plugins depend on.
-/// `plugins` are the ids and locations of all plugins. Returns the overlaps by plugin id.
+/// `plugins` are the ids and mount plans of all plugins. Returns the overlaps by plugin id.
 pub(crate) fn find_overlaps<'a>(
     plugins: impl Iterator<Item = (&'a str, &'a MountPlan)>,
 ) -> BTreeMap<&'a str, MountOverlaps> {
@@ -346,7 +345,8 @@ pub(crate) fn find_overlaps<'a>(
                     place,
                     None,
                 ),
-                // Callers' folders are mounted, which are below the folder that the grant names.
+                // Each call mounts the folder of its caller, which is below the folder in the
+                // grant.
                 Some(MountScope::Caller) => {
                     let what = format!(
                         "the mounted folders of the callers in {written} of plugin {plugin:?}"
@@ -361,7 +361,8 @@ pub(crate) fn find_overlaps<'a>(
             .map(|(name, place)| (format!("the target of the link {name}"), place, None));
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.ancestors().chain(callers) {
-                // Two mounts of callers' folders are for the same folders.
+                // Two per-caller mounts of the same folder give each caller the same folder, which
+                // is not an overlap.
                 let is_same = |mount: &MountPermission| {
                     mount.scope.is_some() && callers == Some((path, identity))
                 };

@@ -23,7 +23,7 @@ pub(crate) fn declared_headers(schema: &Value) -> Result<Vec<ParamHeader>, Strin
     collect_headers(schema, Some(&mut Vec::new()), &mut found)?;
     if found.len() > MAX_HEADERS {
         return Err(format!(
-            "{KEYWORD} is used {} times, but a request has room for {MAX_HEADERS} such headers",
+            "{KEYWORD} is used {} times, but a request can have at most {MAX_HEADERS} such headers",
             found.len()
         ));
     }

@@ -33,14 +33,14 @@ impl WritablePaths {
         }
     }
 
-    /// Explains why the server could change the file at `path`, in a clause that uses its
-    /// description `what`; `None` if it could not. Blocks.
+    /// Explains why the server could change the file at `path`, in a clause that contains its
+    /// description `label`; `None` if it could not. Blocks.
     pub fn explain_write(&self, what: &str, path: &Path) -> Option<String> {
         self.explain_location_write(what, &ResolvedPath::resolve(path))
     }
 
-    /// Explains why the server could change the folder, or files inside it, in a clause that uses
-    /// its description `what`; `None` if it could not. Blocks.
+    /// Explains why the server could change the folder, or files inside it, in a clause that
+    /// contains its description `label`; `None` if it could not. Blocks.
     pub fn explain_folder_write(&self, what: &str, folder: &Path) -> Option<String> {
         let place = ResolvedPath::resolve(folder);
         let within = || {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_may_write_is_found_around_a_path_and_within_a_folder() {
+    fn writable_paths_are_found_above_a_path_and_within_a_folder() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in ["log/deep", "plugins/x.resources", "other"] {

@@ -98,7 +98,7 @@ impl SkillFolder {
     ///
     /// # Errors
     ///
-    /// Returns why the skill cannot be offered, or why this version of it cannot. A skill is
+    /// Returns the reason why the skill, or this version of it, cannot be offered. A skill is
     /// offered completely or not at all.
     pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
         let SkillSource { id, tree, .. } = *found;
@@ -220,8 +220,8 @@ impl SkillSource<'_> {
             })
     }
 
-    /// Reads a file, which must be as the scan found it. Otherwise, it is being changed, and the
-    /// skill could mix files of two versions.
+    /// Reads a file. Fails if it has changed since the scan, because the skill could mix files of
+    /// two versions.
     fn read_file(&self, path: &str, stamp: &FileStamp) -> Result<Vec<u8>, PlainFileError> {
         let changed = || {
             refused(format!(
@@ -280,7 +280,7 @@ impl SkillSource<'_> {
             };
             match parse_manifest(bytes, name) {
                 Ok(matter) => drop(matters.insert(folder, matter)),
-                // The version in service stays complete.
+                // The whole version is refused, so that the version in service stays complete.
                 Err(why) if folder.is_empty() || self.is_in_service(uri) => {
                     return Err(refused(format!(
                         "{}:{why}",
@@ -330,8 +330,8 @@ fn parse_manifest(bytes: &[u8], folder: &str) -> Result<SkillFrontMatter, String
     SkillFrontMatter::parse(text, folder)
 }
 
-/// Creates the resource for a file of a skill. `parse_manifest` is the front matter of its folder
-/// if that is a skill.
+/// Creates the resource for a file of a skill. `front_matter` is that of its folder, if the folder
+/// is a skill.
 fn build_file_resource(
     path: &str,
     uri: String,

@@ -66,7 +66,7 @@ impl SkillFrontMatter {
     }
 }
 
-/// Returns the YAML of a file that must have some.
+/// Returns the YAML front matter of a file, which is required and must not be empty.
 fn extract_yaml(text: &str) -> Result<&str, String> {
     let begun = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !begun.starts_with("---\n") && !begun.starts_with("---\r\n") {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_can_be() {
+    fn names_follow_the_specification() {
         let long = "a".repeat(64);
         for name in ["a", "pdf-2", "0", "a-b-c", &long] {
             assert!(is_skill_name(name), "{name}");

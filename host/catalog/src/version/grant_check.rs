@@ -53,8 +53,8 @@ impl Grant {
         self.component.is_some() || self.enabled_tools.is_some() || !self.tools.is_empty()
     }
 
-    /// Checks the names in the grant against those of the plugin's tools, and of those that are
-    /// left out, each with the reason.
+    /// Checks the names in the grant against the plugin's tools, and against the tools in
+    /// `left_out`, each of which has the reason for its omission.
     fn check_names(
         &self,
         digest: Digest,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_names_only_what_the_plugin_has() {
+    fn a_grant_names_only_tools_of_the_plugin() {
         let digest = Digest::new([7; 32]);
         let pinned = "07".repeat(32);
         let tools = ["slugify".to_owned(), "read_file".to_owned()];

@@ -111,7 +111,7 @@ impl PlainFiles {
         Ok(loaded)
     }
 
-    /// Returns the items loaded from the folder `named`. If the folder was refused, returns the
+    /// Returns the items loaded from the folder `label`. If the folder was refused, returns the
     /// previous items and adds a warning.
     fn or_previous<T: Clone>(
         &mut self,
@@ -265,7 +265,8 @@ impl PlainFiles {
     }
 }
 
-/// Adds `more` to the stored `max_entries_size` of the files in a folder, and checks the limit.
+/// Adds `more` to `size`, the size of the stored data of the files in a folder, and checks the
+/// limit `max_size`.
 fn add_stored_size(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
     *size = size.saturating_add(more);
     if *size as u64 <= most.as_u64() {

@@ -155,8 +155,7 @@ impl Plugin {
     }
 
     /// Returns whether the component offers a resource with this URI, either listed or through a
-    /// template. The plugin may report changes of such resources. Matching draws on the budget
-    /// `match_budget`.
+    /// template. The plugin may report changes of such resources. Matching is charged to `budget`.
     pub fn offers_resource(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         self.component.contents.can_read(uri, steps)
     }

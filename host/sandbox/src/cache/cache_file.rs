@@ -26,8 +26,8 @@ const FOLDER_NOTES_RETENTION: Duration = Duration::from_hours(30 * 24);
 /// The file extension of refusals.
 pub(super) const REFUSAL_EXTENSION: &str = "refused";
 
-/// Time after which a refused component is tried again: a guest can say something else at another
-/// time.
+/// Time after which a refused component is tried again, because a guest can return something else
+/// at another time.
 pub(super) const REFUSAL_RETENTION: Duration = Duration::from_hours(7 * 24);
 
 /// A file of the cache.
@@ -87,7 +87,7 @@ pub(super) fn list_files(folder: &Path) -> Vec<CacheFile> {
 /// Returns the names of code files without a record, and of records without a code file. New files
 /// are excluded: another server might be about to write the rest.
 pub(super) fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
-    // `<digest>-<maker>`, which both names have.
+    // The common prefix of both names, `<digest>-<build id>`.
     let stem = |name: &str| {
         name.get(..DIGEST_DIGITS + 1 + HASH_DIGITS)
             .unwrap_or_default()

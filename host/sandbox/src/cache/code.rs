@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn traps_of_opened_code_are_told_apart() {
+    fn traps_of_opened_code_are_distinguished() {
         let engine = engine();
         let code = code();
         for open in WAYS {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn code_stays_for_as_long_as_an_instance_uses_it() {
+    fn code_stays_mapped_while_an_instance_uses_it() {
         let code = code();
         for open in WAYS {
             let engine = engine();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_in_what_identifies_code_is_noticed() {
+    fn a_flipped_bit_in_the_identification_of_code_is_detected() {
         let engine = engine();
         let code = code();
         // Magic number, class, byte order and version, and the position and number of the sections.

@@ -31,9 +31,9 @@ pub(super) const DERIVATION_VERSION: u32 = 9;
 /// The version of the entry format. Entries in another format are ignored.
 const ENTRY_VERSION: u32 = 4;
 
-/// The directory is listed again, to find files of other servers, when this multiple of the
-/// duration of the last listing has passed. With thousands of entries, a listing for each new entry
-/// would take longer than compiling.
+/// Minimum interval between listings of the directory, as a multiple of the duration of the last
+/// listing. A listing finds the files of other servers. With thousands of entries, a listing for
+/// each new entry would take longer than compiling.
 const RELIST_FACTOR: u32 = 20;
 
 /// Maximum number of refusals.
@@ -73,7 +73,8 @@ pub(super) struct CacheLevel {
     listed: Option<(Instant, Duration)>,
 }
 
-/// The file `<digest of a plugin folder's path>-<maker>.files`, or `<digest>-<maker>.refused`.
+/// The file `<digest>-<build id>.refused`, or `<digest>-<build id>.files` with the digest of a
+/// plugin folder's path.
 #[derive(Deserialize, Serialize)]
 pub(super) struct SignedNotes {
     /// The message authentication code over the path or the digest, and the notes, in hexadecimal.
@@ -112,19 +113,19 @@ impl CompileCache {
         })
     }
 
-    /// Removes files of killed servers, and entries over the size limit. The duration grows with
+    /// Removes files of killed servers, and entries beyond the size limit. The duration grows with
     /// the number of files, so this must not delay startup.
     pub(crate) fn tidy(&self) {
         self.sweep();
         self.evict();
     }
 
-    /// Removes the entries of this build. Returns the number of components and bytes. Code that is
-    /// in use stays mapped.
+    /// Removes the entries of this build. Returns the numbers of removed components and bytes. Code
+    /// that is in use stays mapped.
     ///
     /// # Errors
     ///
-    /// A file could not be removed. The others were.
+    /// A file could not be removed. The other files are removed nevertheless.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
         let of_maker = |file: &CacheFile| {
@@ -214,7 +215,8 @@ impl CompileCache {
         }
     }
 
-    /// Removes files of killed servers: temporary files, and code and records without each other.
+    /// Removes files of killed servers (temporary files, code without a record, and records without
+    /// code), and expired notes and refusals.
     pub(super) fn sweep(&self) {
         let files = list_files(&self.folder.path);
         let orphans = find_orphans(&files);

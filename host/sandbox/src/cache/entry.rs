@@ -22,7 +22,8 @@ use crate::store::error::describe_too_large;
 /// Error message for an entry whose authentication code is wrong.
 const FORGED_MESSAGE: &str = "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
 
-/// The file `<digest>-<engine>.json`. It is written last, so the files that it names are complete.
+/// The file `<digest>-<build id>.json`. It is written last, so the files that it names are
+/// complete.
 #[derive(Deserialize, Serialize)]
 pub(super) struct CacheRecord {
     /// The name of the file with the code.
@@ -31,7 +32,7 @@ pub(super) struct CacheRecord {
     pub(super) code_mac: String,
     /// The message authentication code over the notes and `code_mac`, in hexadecimal.
     pub(super) mac: String,
-    /// [`ComponentNotes`], as the very text that was signed.
+    /// [`ComponentNotes`], as the exact text that was signed.
     pub(super) notes: Box<RawValue>,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct CacheRecord {
 pub(crate) struct ComponentNotes {
     /// The facts that are available without the code.
     pub(crate) facts: ComponentSummary,
-    /// The settings of the engines in which the code was opened: see
+    /// The fingerprint of the settings under which the code was opened: see
     /// [`engine::pool_fingerprint`](crate::compile::engine::pool_fingerprint).
     pub(crate) room: u64,
     /// The items that the component offers.
@@ -180,8 +181,7 @@ impl CompileCache {
         })
     }
 
-    /// Removes the file, so that a later compilation does not find it. The file can belong to
-    /// another entry, which stays.
+    /// Removes the file with the code, unless its name shows that it belongs to another entry.
     fn remove_code(&self, code: &StoredCode) {
         if code.name.starts_with(&self.file_stem(code.digest)) {
             drop(fs::remove_file(self.folder.path.join(&code.name)));
@@ -193,10 +193,10 @@ impl CompileCache {
         self.record_path(digest).exists()
     }
 
-    /// Adds compiled code and its notes, in the place of a refusal. Errors are only logged: without
-    /// the entry, the next start is slower.
+    /// Adds compiled code and its notes, and removes a refusal of the component. Errors are only
+    /// logged: without the entry, the next start is slower.
     pub(crate) fn insert(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) {
-        // Usually, there is none.
+        // Usually, there is no refusal.
         drop(fs::remove_file(self.refusal_path(digest)));
         if let Err(error) = self.try_insert(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");

@@ -19,7 +19,7 @@ const READ_BUFFER_BYTES: usize = 64 << 10;
 /// Domain separator for entries. No other use of the key can produce the same authentication code.
 const ENTRY_DOMAIN: &[u8] = b"toolbay compile cache 2";
 
-/// Domain separator for compiled code. Neither of the two is a prefix of the other.
+/// Domain separator for compiled code. No domain separator is a prefix of another one.
 const CODE_DOMAIN: &[u8] = b"toolbay compiled code 2";
 
 /// Domain separator for notes about a plugin folder.
@@ -100,8 +100,8 @@ impl CacheMacKey {
         )
     }
 
-    /// Returns the authentication code of `fixed` parts, which always have the same length, and of
-    /// two parts of any length, which are signed with their lengths.
+    /// Returns the authentication code of parts with a fixed length, followed by two parts of any
+    /// length, each preceded by its length.
     fn sign_parts(&self, fixed: &[&[u8]], others: [&[u8]; 2]) -> Vec<u8> {
         let mut signing = hmac::Context::with_key(&self.0);
         for part in fixed {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_and_only_its_user_can_read_it() {
+    fn the_key_is_created_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
         let first = CacheMacKey::load_or_create(&folder).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_an_entry_says_is_signed() {
+    fn every_field_of_an_entry_is_signed() {
         let dir = tempfile::tempdir().unwrap();
         let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap())
             .unwrap();

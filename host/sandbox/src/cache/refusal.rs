@@ -1,4 +1,4 @@
-//! Reasons why components could not be loaded, as the compile cache stores them.
+//! Stored reasons why components could not be loaded.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -17,8 +17,8 @@ const MAX_REFUSAL_BYTES: u64 = 64 << 10;
 pub struct StoredRefusal {
     /// The reason, in one line.
     pub reason: String,
-    /// True if the component is certain to be refused again. False if loading it took too long, or
-    /// failed for a reason that may lie in the machine.
+    /// True if the component is certain to be refused again. False if loading it timed out, or may
+    /// have failed because of the machine.
     pub is_final: bool,
 }
 
@@ -32,7 +32,7 @@ struct RefusalNotes {
 
 impl CompileCache {
     /// Returns why the component with this digest could not be loaded under these conditions.
-    /// Returns `None` if that is not known, or was found out more than [`REFUSAL_RETENTION`] ago.
+    /// Returns `None` if no such reason is stored, or if it is older than [`REFUSAL_RETENTION`].
     /// Removes and logs a record that is damaged or not signed by this user.
     pub(crate) fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
         let name = self.refusal_name(digest);

@@ -310,7 +310,7 @@ fn a_record_that_is_a_link_or_that_others_can_write_is_a_miss() {
 }
 
 #[test]
-fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
+fn orphans_are_removed_first_when_the_cache_is_full_and_old_orphans_at_startup() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = filled(dir.path());
     let name = |digest: &str, maker: &str, rest: &str| {
@@ -456,7 +456,7 @@ fn a_refusal_is_found_for_the_same_component_under_the_same_conditions() {
 }
 
 #[test]
-fn compiled_code_takes_the_place_of_a_refusal() {
+fn compiled_code_replaces_a_refusal() {
     let dir = tempfile::tempdir().unwrap();
     let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
     store.insert_refusal(digest(), "one", &refusal("no tools"));

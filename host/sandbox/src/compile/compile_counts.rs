@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counts since the sandbox started.
+/// The counters behind [`CompileCounts`].
 #[derive(Debug, Default)]
 pub(crate) struct CompilationCounts {
     compiled: AtomicU64,
@@ -29,7 +29,7 @@ pub struct CompileCounts {
 }
 
 impl CompilationCounts {
-    /// Counts a compilation with its duration and its success.
+    /// Counts a successful or failed compilation, and adds its duration.
     pub(crate) fn record_compilation(&self, took: Duration, well: bool) {
         let count = if well { &self.compiled } else { &self.failed };
         count.fetch_add(1, Ordering::Relaxed);

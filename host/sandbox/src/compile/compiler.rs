@@ -1,4 +1,4 @@
-//! Compiles components in a child process, and interprets how the child ended.
+//! Compiles components in a child process, and interprets the child's exit status.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ pub struct CompileLimits {
     pub timeout: Duration,
 }
 
-/// Compiles components in the configured place.
+/// A compiler that runs in a child process or in this process.
 pub(crate) struct Compiler {
     place: CompilePlace,
     limits: CompileLimits,
@@ -132,8 +132,8 @@ impl Compiler {
         }
     }
 
-    /// Replaces the state of `source` with that of the encoded image, and writes the result into
-    /// the file `output`.
+    /// Replaces the state of `source` with the encoded memory snapshot `image`, and writes the
+    /// result into the file `output`.
     pub(crate) async fn snapshot(
         &self,
         source: &CompileSource,

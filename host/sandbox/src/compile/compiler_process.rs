@@ -55,14 +55,14 @@ const WASI_P3_DISABLED_MESSAGE: &str = "needs WASI 0.3, and engine.async is fals
 /// Exit code if compilation succeeded but the output could not be written.
 pub(crate) const EXIT_WRITE_FAILED: u8 = 3;
 
-/// Exit code if the input is not to blame: the child could not begin.
+/// Exit code if the child could not start, regardless of its input.
 const EXIT_NOT_STARTED: u8 = 4;
 
-/// Exit code if the input is invalid. A panic has another one.
+/// Exit code if the input is invalid. A panic has another exit code.
 pub(crate) const EXIT_INVALID: u8 = 1;
 
-/// Maximum size of the notes of a child, in bytes. Larger notes contain documentation that is too
-/// long to be read.
+/// Maximum size of the notes of a child, in bytes. Notes are larger only if they contain
+/// excessively long documentation.
 pub(crate) const MAX_NOTES_BYTES: usize = 1 << 20;
 
 /// Task of the child for a plugin file.
@@ -124,7 +124,7 @@ impl WorkerEngines {
 /// plugin file (eight bytes, little-endian), the file, the length and text of the accompanying
 /// `.wit` file, and the remaining input of the job. Uses at most `memory` bytes of address space
 /// and `cpu` seconds of CPU time. Writes the notes, or an error about the input, to standard error.
-/// If `concurrent` is set, components may have async functions.
+/// If `allows_async` is set, components may have async functions.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = set_limits(memory, cpu) {
         return report_failure(
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_short_whatever_is_in_a_file() {
+    fn notes_are_bounded_for_any_file() {
         let names: Vec<String> = (0..4000)
             .map(|n| format!("{n}{}", "x".repeat(100_000)))
             .collect();

@@ -253,8 +253,8 @@ pub(crate) fn pool_fingerprint(slots: Option<u32>, ceiling: &Limits) -> u64 {
     hasher.finish()
 }
 
-/// Advances the epochs every [`TICK_INTERVAL`] while at least one guest runs, and for
-/// [`MAX_IDLE_TICKS`] ticks after that. Sleeps otherwise.
+/// Handle of the thread that advances the epochs every [`TICK_INTERVAL`] while at least one guest
+/// runs, and for [`MAX_IDLE_TICKS`] ticks after that. The rest of the time, the thread sleeps.
 #[derive(Clone)]
 pub(crate) struct EpochTicker {
     shared: Arc<TickerState>,

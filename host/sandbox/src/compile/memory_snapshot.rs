@@ -21,7 +21,7 @@ pub(crate) enum SnapshotValue {
 /// All memories and globals, by the name of the function that exposes them.
 pub(crate) type MemorySnapshot = BTreeMap<String, SnapshotValue>;
 
-/// Encodes an image. Each entry consists of its kind, and the lengths and bytes of its name and
+/// Encodes a snapshot. Each entry consists of its kind, and the lengths and bytes of its name and
 /// value.
 pub(crate) fn encode(image: &MemorySnapshot) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn encode(image: &MemorySnapshot) -> Vec<u8> {
     bytes
 }
 
-/// Decodes an image. Returns `None` if the bytes are malformed.
+/// Decodes a snapshot. Returns `None` if the bytes are malformed.
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<MemorySnapshot> {
     let mut image = MemorySnapshot::new();
     while let Some((kind, rest)) = bytes.split_first() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_read_as_it_was_written() {
+    fn a_snapshot_is_decoded_as_it_was_encoded() {
         let entries = [
             ("memory0", SnapshotValue::Memory(vec![1, 2, 3])),
             ("global1", SnapshotValue::I32(-5)),

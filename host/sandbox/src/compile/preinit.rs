@@ -119,7 +119,7 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Returns the component with the state in `memory_snapshot`.
+/// Returns the component with the state in `image`.
 ///
 /// # Errors
 ///
@@ -156,8 +156,8 @@ fn to_component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     adapter::componentize(file, wit).map(|adapted| adapted.component)
 }
 
-/// Returns the configured library. The initialization function stays exported: to remove it, the
-/// library would also remove it from the core module, and the component would still refer to it.
+/// Returns the configured library. The initialization function stays exported, because the library
+/// would also remove it from the core module, and the component would still refer to it.
 fn wizer() -> Wizer {
     let mut wizer = Wizer::new();
     wizer.init_func(INITIALIZE_EXPORT).keep_init_func(true);

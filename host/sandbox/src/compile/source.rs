@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use toolbay_model::Digest;
 
-/// A plugin file, and the accompanying file that affects the result.
+/// A plugin file, and the accompanying `.wit` file.
 #[derive(Clone, Debug, Default)]
 pub struct CompileSource {
     /// The bytes of the plugin file.

@@ -57,6 +57,7 @@ pub struct CallContext<'a> {
     pub deadline: Instant,
     /// The recorder of host responses, or the recording that replaces them.
     pub tape: ReplayTape,
-    /// The compute slot that the call releases while it waits, or `None` if slots are not scarce.
+    /// The compute permit that the call releases while it waits, or `None` if the server does not
+    /// limit how many calls compute.
     pub place: Option<&'a dyn ComputePlace>,
 }

@@ -83,8 +83,8 @@ impl MountRoots {
             .collect()
     }
 
-    /// Returns the directories of a call of `caller`. `reached` receives the first bound that the
-    /// call exceeds.
+    /// Returns the directories of a call of `caller`. `reached_limit` receives the first bound that
+    /// the call exceeds.
     ///
     /// # Errors
     ///
@@ -106,7 +106,8 @@ impl MountRoots {
                 .map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached))
                 .collect()
         };
-        // Directories that are already open need no blocking thread.
+        // Without per-caller directories, all directories are usually open already, and no blocking
+        // thread is needed.
         if self.0.iter().all(|root| root.mount.scope.is_none()) {
             return all();
         }
@@ -239,12 +240,12 @@ impl fmt::Debug for MountRoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MountRoot")
             .field("mount", &self.mount)
-            .field("held", &self.identity())
+            .field("identity", &self.identity())
             .finish_non_exhaustive()
     }
 }
 
-/// Opens the directory of `caller` in `directory`, and creates it if it does not exist. Follows no
+/// Opens the directory of `caller` in `folder`, and creates it if it does not exist. Follows no
 /// links.
 fn open_caller_directory(
     folder: &File,

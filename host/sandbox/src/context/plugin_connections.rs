@@ -21,8 +21,8 @@ pub(crate) struct ConnectionRules {
 }
 
 impl PluginConnections {
-    /// Creates connections that `rules` allow, to addresses that are globally reachable or in
-    /// `opened`.
+    /// Creates the connections that `rules` allow, to addresses that are globally reachable or in
+    /// `allowed_networks`.
     pub(crate) fn new(
         lookups: Arc<LookupLimiter>,
         rules: Vec<TcpRule>,

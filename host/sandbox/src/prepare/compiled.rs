@@ -35,8 +35,8 @@ impl CompiledFile {
         &self.about
     }
 
-    /// Returns the items that it offers, derived from `listed`. Control characters are removed from
-    /// the texts.
+    /// Returns the description of the component, derived from `listed`. Control characters are
+    /// removed from the texts.
     ///
     /// Takes about 10 ms for each megabyte of text and for each thousand plain functions, so it
     /// must run on a thread that can block.

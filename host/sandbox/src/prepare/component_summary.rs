@@ -9,7 +9,8 @@ use crate::prepare::prepared_component::PreparedComponent;
 pub struct ComponentSummary {
     /// True if the component is a single tool without its own name.
     pub is_command: bool,
-    /// True if the component uses mounted directories.
+    /// False if the component can reach mounted directories only through WASI 0.3, where the host
+    /// provides none.
     pub has_files: bool,
 }
 

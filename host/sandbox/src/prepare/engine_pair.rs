@@ -71,8 +71,8 @@ impl EnginePair {
         &self.ordinary
     }
 
-    /// Returns the engine for a component with `tasked` instances that have functions, or the
-    /// synchronous engine for `None`. Builds the second engine if necessary, which takes
+    /// Returns the engine for a component with async functions in `async_instances` instances, or
+    /// the synchronous engine for `None`. Builds the second engine if necessary, which takes
     /// milliseconds.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl EnginePair {
         self.slots
     }
 
-    /// Returns whether the configuration allows an engine for such a component.
+    /// Returns whether the configuration allows the engine that [`EnginePair::engine_for`] returns.
     pub(crate) fn supports(&self, tasked: Option<u32>) -> bool {
         tasked.is_none() || self.allows_async
     }

@@ -25,7 +25,7 @@ pub(crate) const IMPORT_PREFIXES: [&str; 11] = [
     "wasi:sockets/",
 ];
 
-/// Returns a linker with everything that a plugin can import. If `concurrent` is set, it includes
+/// Returns a linker with everything that a plugin can import. If `has_wasi_p3` is set, it includes
 /// WASI 0.3.
 pub(crate) fn build_linker(
     engine: &Engine,

@@ -54,7 +54,7 @@ pub struct PreparedComponent {
     async_instances: Option<u32>,
     /// True if the component imports or exports interfaces of WASI 0.3.
     uses_wasi_p3: bool,
-    /// True if the component uses mounted directories.
+    /// False if the component can reach mounted directories only through WASI 0.3.
     has_files: bool,
     /// The command and the name of the HTTP handler, if the component exports both. The command is
     /// used if the handler is not an MCP server.
@@ -234,8 +234,8 @@ impl PreparedComponent {
         }
     }
 
-    /// Returns whether the component uses mounted directories. The host provides none through WASI
-    /// 0.3.
+    /// Returns whether the component may use mounted directories. The host provides none through
+    /// WASI 0.3.
     pub fn has_files(&self) -> bool {
         self.has_files
     }
@@ -269,8 +269,8 @@ impl PreparedComponent {
         self.command.is_some()
     }
 
-    /// Sets the MCP transport, if the component is an MCP server. Without one, a handler of HTTP
-    /// requests that also exports a command becomes this command.
+    /// Sets the MCP transport, if the component is an MCP server. Without one, a component that
+    /// exports both a handler of HTTP requests and a command becomes the command.
     pub(crate) fn set_mcp_endpoint(&mut self, manner: Option<GuestServerProtocol>) {
         self.manner = manner;
         if self.manner.is_some() {
@@ -307,7 +307,7 @@ impl PreparedComponent {
         ))
     }
 
-    /// Returns the wire for messages to the component, if it may be an MCP server.
+    /// Returns the transport of messages to the component, if it may be an MCP server.
     pub(crate) fn wire(&self) -> Option<ServerTransport<'_>> {
         match &self.form {
             ComponentForm::Handler(pre) => Some(ServerTransport::Http(pre)),
@@ -410,7 +410,7 @@ impl PreparedComponent {
         }
     }
 
-    /// Handles a request in the given store.
+    /// Sends a request to the component in `store`.
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,

@@ -124,8 +124,8 @@ fn byte_string(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> 
         .ok_or_else(|| format!("The value of {BYTES_MEMBER:?} is not a text in base64."))
 }
 
-/// Converts one item to JSON text of at most `most` bytes. Items without a JSON representation are
-/// rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
+/// Converts one item to JSON text of at most `max_bytes` bytes. Items without a JSON representation
+/// are rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
 pub(crate) fn to_json(
     cbor: &[u8],
     most: usize,
@@ -188,7 +188,7 @@ impl<'a> CborReader<'a> {
         Ok(taken)
     }
 
-    /// Writes the item that begins with `read_header` and is nested at most `depth` levels deep.
+    /// Writes the item that begins with `header` and is nested at most `depth` levels deep.
     fn write_value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
         let inner = || {
             depth
@@ -293,8 +293,8 @@ impl<'a> CborReader<'a> {
         String::from_utf8(bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
     }
 
-    /// Reads a string of known length, or all chunks of one without. `piece` returns the length of
-    /// a chunk.
+    /// Reads a string of known length, or all chunks of a string of unknown length. `chunk_length`
+    /// returns the length of a chunk.
     fn read_string(
         &mut self,
         length: Option<usize>,

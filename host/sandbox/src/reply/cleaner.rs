@@ -37,8 +37,8 @@ impl<'a> TextCleaner<'a> {
         }
     }
 
-    /// Returns a cleaner that stops when `interrupt` is due. Output that was not cleaned must not
-    /// be used.
+    /// Returns a cleaner that stops when `interrupt` is due. The output of an interrupted cleaner
+    /// must not be used.
     pub(crate) fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_removed_is_counted() {
+    fn removals_are_counted() {
         let mut cleaner = TextCleaner::new(SecretFilter::empty());
         cleaner.clean_value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);

@@ -1,4 +1,5 @@
-//! Cleans a plugin's description, so that it cannot contain characters that act on a reader.
+//! Cleans a plugin's description, so that it cannot contain characters that affect a terminal or a
+//! reader.
 //!
 //! Display names, titles, descriptions and `_meta` are for reading: control characters are removed.
 //! The same applies to the readable texts in a schema. Identifiers and validation keywords stay

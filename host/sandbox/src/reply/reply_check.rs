@@ -48,8 +48,8 @@ impl UncheckedReply {
     /// secrets from all text. Returns `None` if the guest reported that there is no resource with
     /// this URI.
     ///
-    /// If `kept` is larger than [`Limits::output`], it is the size limit for the result of a tool:
-    /// the client then receives a part of it.
+    /// If `max_tool_result` is larger than [`Limits::output`], it is the size limit for the result
+    /// of a tool, of which the client then receives a part.
     ///
     /// Takes about 10 ms per megabyte. The bounds limit the size.
     ///
@@ -131,7 +131,7 @@ fn check_bounds(
     )
 }
 
-/// Like [`check_bounds`], for `size` bytes, with the JSON texts in `json_texts`.
+/// Like [`check_bounds`], for a reply of `size` bytes with these JSON texts.
 fn check_size<'a>(
     size: usize,
     json: impl Iterator<Item = &'a String>,
@@ -142,7 +142,7 @@ fn check_size<'a>(
     if size as u64 > most.as_u64() {
         return Err(CallError::limit(limit));
     }
-    // The guest's memory is already free, so the parsed values may take its place.
+    // The guest's memory is already free, so the parsed values may use as much.
     if json.map(|text| JsonSize::measure(text).memory).sum::<u64>() > limits.memory.as_u64() {
         return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
@@ -183,7 +183,7 @@ fn assemble_result(
 ///
 /// # Errors
 ///
-/// Returns the violated rule of the contract, or the error of `assemble_result`.
+/// Returns the violated rule of the contract, or the error of `assemble`.
 fn clean_reply(
     returned: GuestReply,
     cleaner: &mut TextCleaner<'_>,
@@ -261,7 +261,7 @@ fn resource_items(
     items.into_iter().enumerate().map(item).collect()
 }
 
-/// Converts an item of the resource `read`, without its `_meta`.
+/// Converts an item of the resource at `requested_uri`, without its `_meta`.
 fn resource(
     read: &str,
     item: ResourceReplyItem,
@@ -299,7 +299,7 @@ fn resource(
     })
 }
 
-/// Returns whether a plugin that reads `read` may return an item with this URI: the same URI, or
+/// Returns whether a plugin may return an item with this URI for `requested_uri`: the same URI, or
 /// one that extends it by another component.
 fn is_at_or_below(uri: &str, read: &str) -> bool {
     let is_end = |rest: &str| {

@@ -34,7 +34,7 @@ enum PartForm {
 /// types become resources. A single JSON or CBOR object becomes structured content. Next to other
 /// parts, it is text.
 ///
-/// The total size of the JSON that is converted from CBOR is at most `most` bytes.
+/// The total size of the JSON that is converted from CBOR is at most `max_json_bytes` bytes.
 pub(crate) fn combine(
     parts: Vec<ResultPart>,
     most: usize,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_alone_is_structured_content() {
+    fn a_single_object_is_structured_content() {
         let cbor = cbor::from_json(&json!({"a": 1})).unwrap();
         for (mime_type, data) in [
             ("application/json", br#" {"a":1}"#.as_slice()),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_what_it_says_is_refused() {
+    fn parts_that_do_not_match_their_media_type_are_refused() {
         assert_eq!(
             malformed(part("text/plain", b"\xff")),
             "content[0] is \"text/plain\" and not UTF-8"
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_a_resource() {
+    fn parts_of_unknown_types_become_resources() {
         let text = |part| {
             let block = read(vec![part]).unwrap().content.remove(0);
             assert_eq!(

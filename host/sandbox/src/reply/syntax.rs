@@ -63,7 +63,7 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         && offset.is_none_or(is_offset)
 }
 
-/// Parses numbers with the given numbers of digits, separated by `between`.
+/// Parses numbers that have the given numbers of digits and are separated by `separator`.
 fn parse_numbers<const N: usize>(
     text: &str,
     between: char,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_from_what_only_looks_like_them() {
+    fn valid_forms_are_distinguished_from_similar_ones() {
         let check = |is_form: fn(&str) -> bool, right: &[&str], wrong: &[&str]| {
             assert!(right.iter().all(|text| is_form(text)), "{right:?}");
             assert!(!wrong.iter().any(|text| is_form(text)), "{wrong:?}");

@@ -20,8 +20,8 @@ const SCHEMA_KEYWORDS: [&str; 3] = ["items", "additionalProperties", "not"];
 const SCHEMA_LIST_KEYWORDS: [&str; 4] = ["prefixItems", "anyOf", "oneOf", "allOf"];
 const SCHEMA_MAP_KEYWORDS: [&str; 3] = ["properties", "patternProperties", "$defs"];
 
-/// Returns a warning about tools whose structured content can have such integers; `None` if there
-/// are none.
+/// Returns a warning about tools whose structured content can have integers beyond 2^53; `None` if
+/// there are no such tools.
 pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
     let mut room = MAX_TOTAL_SCHEMA_BYTES;
     let mut can = tools.iter().filter(|tool| {
@@ -45,7 +45,7 @@ pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
     ))
 }
 
-/// Returns whether a value that matches the schema can contain such an integer.
+/// Returns whether a value that matches the schema can contain an integer beyond 2^53.
 fn allows_wide_integer(schema: &Value) -> bool {
     let Value::Object(members) = schema else {
         return false;

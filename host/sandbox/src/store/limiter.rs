@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heap_that_is_collected_instead_was_refused_nothing() {
+    fn denied_growth_of_the_gc_heap_does_not_count() {
         let mut limiter = StoreLimiter::new(&Limits::DEFAULT, MemoryBudget::new(ByteSize::b(100)));
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(60, 120, None).unwrap());

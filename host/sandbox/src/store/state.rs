@@ -201,7 +201,7 @@ impl StoreState {
         self.memory_budget.reserve(EXCHANGE_MEMORY_BYTES).map(Some)
     }
 
-    /// Draws what a new handle of `wasi:http` holds from the account, until the handle is
+    /// Charges the memory of a new handle of `wasi:http` to the call's budget until the handle is
     /// dropped or consumed.
     pub(crate) fn hold_http<T>(
         &mut self,
@@ -215,7 +215,7 @@ impl StoreState {
 }
 
 /// Connects the standard streams of a guest. `text` is its input if it returns its result on
-/// standard output, and `talk` its transport if it is an MCP server.
+/// standard output, and `transport` is its transport if it is an MCP server.
 fn connect_streams(
     context: &mut WasiCtxBuilder,
     limits: &Limits,
@@ -247,7 +247,7 @@ fn connect_streams(
 }
 
 /// Sets the environment variables, and the clocks and random numbers if they do not come from the
-/// system. Returns the time of a call that is the same each time.
+/// system. Returns the fixed time of a deterministic call.
 fn set_variables(
     context: &mut WasiCtxBuilder,
     entry: &CallContext<'_>,

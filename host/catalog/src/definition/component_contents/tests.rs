@@ -27,7 +27,7 @@ fn everything_is_sorted() {
 }
 
 #[test]
-fn nothing_is_there_twice() {
+fn duplicates_are_refused() {
     let empty = ComponentDescription::default;
     let descriptions = [
         ComponentDescription {
@@ -132,7 +132,7 @@ fn invalid_tools_of_a_server_are_left_out() {
 }
 
 #[test]
-fn what_a_plugin_can_read_includes_its_templates() {
+fn readable_resources_include_those_of_templates() {
     let templates = vec![definition("notes://{id}")];
     let contents = ComponentContents::validate(ComponentDescription {
         templates,

@@ -11,7 +11,7 @@ pub(crate) fn definition(uri: &str) -> ResourceDefinition {
 }
 
 #[test]
-fn what_is_valid_is_kept() {
+fn valid_definitions_are_accepted() {
     let all = ResourceDefinition {
         mime_type: Some("text/plain".into()),
         size: Some(7),
@@ -81,7 +81,7 @@ fn invalid_definitions_are_refused() {
 }
 
 #[test]
-fn a_view_is_told_of_under_its_grant_alone() {
+fn a_view_is_listed_with_the_granted_access_only() {
     let meta = r#"{"ui":{"csp":{"connectDomains":["https://a.example"]}},"x":1}"#;
     let listed = ResourceDefinition {
         meta: Some(meta.into()),
@@ -139,7 +139,7 @@ fn a_view_is_told_of_under_its_grant_alone() {
 }
 
 #[test]
-fn a_view_says_plainly_to_whom_it_belongs() {
+fn the_uri_of_a_view_names_its_owner() {
     for uri in [
         "UI://victim/x",
         "Ui://victim/x",
@@ -184,7 +184,7 @@ fn a_view_says_plainly_to_whom_it_belongs() {
 }
 
 #[test]
-fn what_is_no_view_has_no_ui_in_its_meta() {
+fn resources_that_are_not_views_have_no_ui_in_their_meta() {
     let both = ResourceDefinition {
         meta: Some(r#"{"ui":{},"x":1}"#.into()),
         ..definition("notes://a")
@@ -208,7 +208,7 @@ fn what_is_no_view_has_no_ui_in_its_meta() {
 }
 
 #[test]
-fn what_clients_see_makes_the_fingerprint() {
+fn the_fingerprint_covers_what_clients_receive() {
     let one = definition("notes://a");
     let fingerprint = |definition: ResourceDefinition| {
         ResourceEntry::from_resource(definition)

@@ -89,7 +89,7 @@ fn prompts_are_markdown_files_of_the_folder_itself() {
 }
 
 #[test]
-fn what_a_folder_can_hold_is_bounded() {
+fn the_contents_of_a_folder_are_bounded() {
     let files = |n: usize, prefix: &'static str| {
         move |root: &Path| {
             (0..n).for_each(|n| fs::write(root.join(format!("{prefix}{n}")), "").unwrap());

@@ -4,7 +4,7 @@ use super::*;
 use crate::folder::description_limits::tests::SMALL;
 
 #[test]
-fn a_file_that_was_meant_to_be_a_grant_is_noticed() {
+fn a_misnamed_grant_is_reported() {
     let misnamed = |files: &[&str]| {
         let dir = tempfile::tempdir().unwrap();
         for file in files {

@@ -127,7 +127,7 @@ fn a_path_becomes_a_uri_and_a_name() {
 }
 
 #[test]
-fn a_file_of_a_skill_is_what_its_digest_is_of() {
+fn a_file_of_a_skill_matches_its_digest() {
     let kept = |path: &str, bytes: &[u8]| {
         let uri = format!("skill://pdf/{path}");
         let file =

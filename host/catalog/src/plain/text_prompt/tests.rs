@@ -77,7 +77,7 @@ fn values_go_where_their_names_are() {
 }
 
 #[test]
-fn braces_that_are_no_arguments_stay() {
+fn braces_that_are_not_arguments_stay() {
     let text = |body: &str| format!("---\narguments: [{{name: a}}]\n---\n{body}");
     for (body, expected) in [
         ("{{{a}}}", "{1}"),
@@ -132,7 +132,7 @@ fn slowly(text: &str) -> Vec<PromptPiece> {
 
 proptest::proptest! {
     #[test]
-    fn one_pass_finds_the_same(text in "(\\{|\\}|\\{\\{|\\}\\}|a| |\\{\\{ ?a ?\\}\\}|b|\n){0,24}") {
+    fn one_pass_finds_the_same_placeholders(text in "(\\{|\\}|\\{\\{|\\}\\}|a| |\\{\\{ ?a ?\\}\\}|b|\n){0,24}") {
         proptest::prop_assert_eq!(split_placeholders(&text, |name| name == "a").0, slowly(&text));
     }
 }
@@ -158,7 +158,7 @@ fn a_text_of_braces_is_read_once() {
 }
 
 #[test]
-fn what_acts_on_a_terminal_is_removed() {
+fn control_sequences_are_removed() {
     let text = "---\ntitle: \"\\e[31mA\"\narguments: [{name: a}]\n---\n\u{1b}[31m{{a}}";
     assert_eq!(filled(text, &[("a", "\u{1b}[0mb")]), "b");
     assert_eq!(

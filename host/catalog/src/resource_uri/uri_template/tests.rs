@@ -44,7 +44,7 @@ fn a_variable_stands_for_one_segment_and_a_reserved_one_for_any_text() {
 }
 
 #[test]
-fn no_uri_that_climbs_matches() {
+fn no_uri_with_a_parent_segment_matches() {
     for uri in [
         "x://a/../b",
         "x://..",
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_put_together_matches(a in "[a-z0-9%._~-]{1,20}", b in "[a-z/?#=&]{1,20}") {
+    fn uris_that_are_built_from_a_template_match(a in "[a-z0-9%._~-]{1,20}", b in "[a-z/?#=&]{1,20}") {
         let uri = format!("x://{a}/{b}.md");
         let valid = check_characters(&uri).is_ok() && !has_parent_segment(&uri);
         prop_assert_eq!(matches("x://{a}/{+b}.md", &uri), valid);

@@ -141,7 +141,7 @@ fn every_file_is_in_the_entry_once_with_the_digest_of_its_bytes() {
 }
 
 #[test]
-fn what_is_loaded_stays_whatever_becomes_of_the_files() {
+fn loaded_content_stays_when_the_files_change() {
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
         ("a.md", "one"),
@@ -163,7 +163,7 @@ fn what_is_loaded_stays_whatever_becomes_of_the_files() {
 }
 
 #[test]
-fn files_of_two_versions_are_no_skill() {
+fn a_skill_does_not_mix_files_of_two_versions() {
     let change: [fn(&Folder); 5] = [
         |folder| folder.write("a.md", "two"),
         |folder| folder.write("a.md", "one and more"),
@@ -215,7 +215,7 @@ fn links_are_followed_within_the_folder() {
 }
 
 #[test]
-fn a_folder_that_is_no_skill_says_why() {
+fn a_folder_that_is_not_a_skill_is_refused_with_the_reason() {
     let with = |files: &[(&str, &str)]| {
         let folder = Folder::new(files);
         folder.write("SKILL.md", MANIFEST_TEXT);
@@ -275,7 +275,7 @@ fn a_skill_has_at_most_512_files() {
 }
 
 #[test]
-fn what_is_in_service_stays_as_a_whole() {
+fn the_version_in_service_stays_complete() {
     let nested = |name: &str| format!("---\nname: {name}\ndescription: A.\n---\n");
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
@@ -307,7 +307,7 @@ fn what_is_in_service_stays_as_a_whole() {
 }
 
 #[test]
-fn all_skills_have_room_for_so_much() {
+fn the_total_size_of_all_skills_is_bounded() {
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
         ("a", &"x".repeat(3 << 20)),

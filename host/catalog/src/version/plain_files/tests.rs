@@ -53,7 +53,7 @@ fn names(files: &PlainFiles) -> Vec<&str> {
 }
 
 #[test]
-fn a_file_that_is_wrong_stays_as_it_was() {
+fn an_invalid_file_keeps_its_previous_version() {
     let folder = Folder::new();
     folder.write("docs.prompts/good.md", "Good");
     folder.write("docs.prompts/bad.md", "---\ntitle: [\n---\nBad");
@@ -130,7 +130,7 @@ fn resources_are_listed_as_far_as_they_can_be_read() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn the_stored_data_is_bounded() {
     let folder = Folder::new();
     folder.write("docs.prompts/a.md", "x");
     folder.write("docs.resources/a.md", "x");

@@ -188,7 +188,7 @@ fn the_folder_of_a_caller_is_not_reached_through_a_link() {
 }
 
 #[test]
-fn mounts_of_one_folder_share_what_is_known_of_it() {
+fn mounts_of_one_folder_share_a_ledger() {
     let root = tree();
     let base = root.path().join("real/plugins");
     let mut bounded = mount(&base, "../data");

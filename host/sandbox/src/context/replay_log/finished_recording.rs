@@ -37,8 +37,8 @@ pub struct TapedCall {
 }
 
 impl TapedCall {
-    /// Reserves memory for additional recorded data. If it is exhausted, only the outline of the
-    /// call is recorded.
+    /// Reserves memory for additional recorded data, and returns whether there was enough. If there
+    /// was not, only the outline of the call is recorded.
     pub fn reserve(&mut self, bytes: usize) -> bool {
         let taken = self
             .reservation

@@ -9,8 +9,9 @@ use super::replay_tape::ReplayTape;
 use super::tape_reel::{MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, TapeReel};
 
 impl ReplayTape {
-    /// Returns the recorded result of an operation. Searches all operations that were not repeated
-    /// yet, so a plugin that performs them in another order gets the same answers.
+    /// Returns the recorded result of an operation, or `None` if the log does not replay. Searches
+    /// all operations that were not repeated yet, so a plugin that performs them in another order
+    /// gets the same answers.
     ///
     /// # Errors
     ///

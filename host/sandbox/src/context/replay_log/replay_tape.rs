@@ -34,8 +34,8 @@ pub struct ReplayDeviation {
 }
 
 impl ReplayTape {
-    /// Creates a log that records, within the reservation `reservation`. All random numbers of the
-    /// call are derived from `seed`. `salt` is the salt of the recording.
+    /// Creates a log that records within `reservation`. All random numbers of the call are derived
+    /// from `seed`. `salt` is the salt of the recording.
     pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -105,7 +105,7 @@ impl ReplayTape {
         })
     }
 
-    /// Differences between a replayed call and its recording.
+    /// Returns the differences between a replayed call and its recording.
     pub fn deviation(&self) -> ReplayDeviation {
         match self.lock_mode().as_deref_mut() {
             Some(TapeReel::Replay(plays)) => ReplayDeviation {
@@ -226,8 +226,8 @@ impl ReplayTape {
         }
     }
 
-    /// Returns whether the call was cancelled: the result of `is_cancelled`, or the recorded one in
-    /// a replay.
+    /// Returns whether the call was cancelled: the result of `check`, or the recorded one in a
+    /// replay.
     pub(crate) fn is_cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
         match self.lock_mode().as_deref_mut() {
             None => cancelled(),
@@ -254,7 +254,7 @@ impl ReplayTape {
         }
     }
 
-    /// Returns the recorded result of the next poll, in a replay.
+    /// Returns the recorded result of the next poll, or `None` if the log does not replay.
     pub(crate) fn next_recorded_poll(&self) -> Option<Vec<u32>> {
         match self.lock_mode().as_deref_mut() {
             Some(TapeReel::Replay(plays)) => plays.polls.next(),

@@ -68,7 +68,8 @@ pub struct ReplayedValue {
 }
 
 impl TapeRecords {
-    /// Reserves memory. If it is exhausted, discards the recording and records nothing more.
+    /// Reserves memory, and returns whether there was enough. If there was not, discards the
+    /// recording and records nothing more.
     pub(super) fn reserve(&mut self, bytes: usize) -> bool {
         let taken = self
             .reservation

@@ -39,7 +39,7 @@ fn did(tape: &ReplayTape, what: &str, result: &[u8]) {
 }
 
 #[test]
-fn a_tape_that_plays_gives_what_was_recorded() {
+fn a_replay_returns_the_recorded_answers() {
     let tape = recording(1 << 16);
     let looks: Vec<u64> = (0..100).map(|_| tape.read_clock()).collect();
     assert!(looks.is_sorted());
@@ -111,7 +111,7 @@ fn a_tape_that_plays_gives_what_was_recorded() {
 }
 
 #[test]
-fn what_does_not_fit_leaves_the_outline() {
+fn a_recording_that_does_not_fit_keeps_only_its_outline() {
     let tape = recording(OPERATION_OVERHEAD_BYTES * 2);
     did(&tape, "get a", &[7; 30]);
     assert!(
@@ -135,7 +135,7 @@ fn what_does_not_fit_leaves_the_outline() {
 }
 
 #[test]
-fn no_secret_is_in_what_was_recorded() {
+fn no_secret_is_in_a_recording() {
     let value = SecretValue::parse(b"hunter2-hunter2").unwrap();
     let secrets = Arc::new(SecretFilter::new([("key", &value)]).unwrap());
     let response = |body: &[u8], field: &str| HttpAnswer::Response {
@@ -192,7 +192,7 @@ fn no_secret_is_in_what_was_recorded() {
 }
 
 #[test]
-fn variables_are_a_digest_and_come_back_from_whoever_plays() {
+fn variables_are_recorded_as_digests_and_supplied_for_a_replay() {
     let tape = recording(1 << 16);
     assert_eq!(
         tape.variable("LANG", || Some("C.UTF-8".to_owned()))

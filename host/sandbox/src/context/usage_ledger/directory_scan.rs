@@ -79,7 +79,7 @@ impl fmt::Display for FullReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quota => f.write_str(
-                "it holds more than its mounts may; remove files, or raise quota and entries",
+                "it holds more than its mounts allow; remove files, or raise quota and entries",
             ),
             Self::Entries(most) => write!(
                 f,
@@ -97,7 +97,7 @@ impl fmt::Display for FullReason {
 }
 
 /// Measures the usage of a directory. Links are not followed. A directory that cannot be read
-/// counts as empty. The scan stops once there are more bytes and more entries than in `enough`.
+/// counts as empty. The scan stops once there are more bytes and more entries than in `bounds`.
 /// Blocks.
 ///
 /// # Errors
@@ -185,7 +185,7 @@ impl<'a> DirectoryScan<'a> {
         let mut here = openat(top, ".", READ_FLAGS, Mode::empty())?;
         let mut folders = self.read_directory(&here)?;
         // The parent directories of the current one, each with its subdirectories that are still to
-        // be read. None stays open, because a plugin can create directories at any depth.
+        // be read. None of them stays open, because a plugin can create directories at any depth.
         let mut above: Vec<(InodeId, DirectoryNames)> = Vec::new();
         loop {
             if let Some(name) = folders.pop() {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn files_count_by_length_and_once_whatever_their_names() {
+    fn a_file_counts_by_its_length_and_once_under_all_its_names() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         assert_eq!(holds(root.path()), (0, 0));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_stops_when_it_is_told_to() {
+    fn a_scan_stops_when_requested() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("file"), "").unwrap();
         let counted = scan_directory(
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_ends_when_there_are_too_many_bytes_and_too_many_entries() {
+    fn a_scan_ends_when_there_are_too_many_bytes_and_too_many_entries() {
         let root = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             fs::write(root.path().join(name), "12345").unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_folders_is_bounded() {
+    fn memory_for_folder_names_is_bounded() {
         let root = tempfile::tempdir().unwrap();
         for number in 0..10 {
             fs::create_dir(root.path().join(number.to_string())).unwrap();
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_links_is_bounded() {
+    fn memory_for_linked_files_is_bounded() {
         let root = tempfile::tempdir().unwrap();
         for name in ["a", "b"] {
             fs::write(root.path().join(name), "12345").unwrap();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_back_whole() {
+    fn names_are_popped_as_they_were_pushed() {
         let mut names = DirectoryNames::default();
         names.push(c"one");
         names.push(c"t");

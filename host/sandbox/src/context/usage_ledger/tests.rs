@@ -15,7 +15,7 @@ fn bounds(bytes: u64, entries: u64) -> UsageBounds {
 }
 
 #[tokio::test]
-async fn a_full_folder_is_counted_again_for_a_mount_that_may_hold_more() {
+async fn a_full_folder_is_scanned_again_for_a_mount_with_a_larger_quota() {
     let root = tempfile::tempdir().unwrap();
     for name in ["a", "b"] {
         fs::write(root.path().join(name), "12345").unwrap();
@@ -45,7 +45,7 @@ async fn a_full_folder_is_counted_again_for_a_mount_that_may_hold_more() {
 }
 
 #[tokio::test]
-async fn what_does_not_grow_is_allowed_in_a_folder_that_cannot_be_counted() {
+async fn changes_without_growth_are_allowed_in_a_folder_that_cannot_be_scanned() {
     let root = tempfile::tempdir().unwrap();
     let ledgers = LedgerRegistry::default();
     let folder = Arc::new(File::open(root.path()).unwrap());

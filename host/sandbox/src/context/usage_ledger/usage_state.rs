@@ -139,7 +139,8 @@ impl UsageState {
     pub(super) fn record_unlinked(&mut self, file: InodeId, length: u64) {
         match self.open.get_mut(&file) {
             Some(open) if open.unlinked_length.is_none() => open.unlinked_length = Some(length),
-            // The file was opened after it lost its name, and was added then.
+            // The file is not open, or it was opened after it lost its name, which counted it
+            // again.
             _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
         }
     }
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_open_is_gone_with_its_name() {
+    fn a_file_that_is_not_open_is_freed_with_its_last_name() {
         let mut books = counted(10, 1);
         books.record_unlinked(FILE, 10);
         assert_eq!(books.usage().bytes, 0);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_trusted_for_a_while() {
+    fn a_scan_is_trusted_for_a_while() {
         let mut books = UsageState::default();
         let now = Instant::now();
         assert!(books.is_stale(now), "never counted");
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_not_counted_to_its_end_is_full_until_it_is() {
+    fn a_folder_counts_as_full_until_a_scan_completes() {
         let mut books = UsageState::default();
         books.raise_bounds(10, 20);
         books.raise_bounds(30, 5);

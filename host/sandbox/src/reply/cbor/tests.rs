@@ -63,7 +63,7 @@ fn the_examples_of_the_standard_are_read() {
 }
 
 #[test]
-fn what_is_no_cbor_or_no_json_is_refused() {
+fn cbor_that_is_malformed_or_has_no_json_form_is_refused() {
     let cases = [
         ("", UNEXPECTED_END),
         ("61", UNEXPECTED_END),
@@ -130,7 +130,7 @@ fn reading_stops_when_it_is_interrupted() {
 }
 
 #[test]
-fn what_is_written_is_deterministic() {
+fn encoding_is_deterministic() {
     let cases = [
         (
             json!({"b": 1, "aa": 2, "a": 3, "": 4}),
@@ -185,7 +185,7 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read_again(value in values()) {
+    fn encoded_values_are_decoded_again(value in values()) {
         let cbor = from_json(&value).unwrap();
         let json = to_json(&cbor, usize::MAX, &Interrupt::default()).unwrap();
         let read: Value = serde_json::from_str(&json).unwrap();

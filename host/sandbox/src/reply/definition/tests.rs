@@ -23,7 +23,7 @@ fn icon(src: &str) -> Icon {
 }
 
 #[test]
-fn what_is_read_is_cleaned_and_what_is_checked_by_stays() {
+fn readable_texts_are_cleaned_and_validation_keywords_stay() {
     let before = json!({
         "type": "object",
         "title": EVIL,
@@ -78,7 +78,7 @@ fn what_is_read_is_cleaned_and_what_is_checked_by_stays() {
 }
 
 #[test]
-fn what_needs_no_cleaning_is_not_written_anew() {
+fn clean_or_invalid_json_is_returned_unchanged() {
     for text in [
         r#"{ "type":"object", "maximum": 1.50 }"#,
         "{",
@@ -97,7 +97,7 @@ fn what_needs_no_cleaning_is_not_written_anew() {
 }
 
 #[test]
-fn an_icon_is_an_image_behind_tls_or_in_the_address() {
+fn an_icon_has_an_https_or_data_address() {
     let good = [
         "https://a.example/i.png",
         "HTTPS://a.example/ü",
@@ -163,7 +163,7 @@ fn an_icon_is_an_image_behind_tls_or_in_the_address() {
 }
 
 #[test]
-fn prompts_and_resources_are_cleaned_but_not_what_they_are_asked_for_by() {
+fn prompts_and_resources_are_cleaned_but_not_their_identifiers() {
     let meta = || Some(json!({EVIL: EVIL}).to_string());
     let prompt = PromptDefinition {
         name: EVIL.into(),
@@ -239,7 +239,7 @@ fn prompts_and_resources_are_cleaned_but_not_what_they_are_asked_for_by() {
 }
 
 #[test]
-fn what_clients_act_on_is_dropped_if_mcp_does_not_allow_it() {
+fn values_that_mcp_does_not_allow_are_dropped() {
     let resource = |mime_type: &str, priority, last_modified: &str| ResourceDefinition {
         uri: "notes://a".into(),
         mime_type: Some(mime_type.into()),

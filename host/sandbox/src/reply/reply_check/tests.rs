@@ -179,7 +179,7 @@ fn mime_types_uris_and_dates_must_be_valid() {
 }
 
 #[test]
-fn what_is_interrupted_is_neither_cleaned_nor_shown() {
+fn an_interrupted_reply_is_neither_cleaned_nor_returned() {
     let returned = || ToolResult {
         structured: Some(r#"["\u001b[31m"]"#.into()),
         ..output(vec![text("\u{1b}[31m")])
@@ -515,7 +515,7 @@ fn an_item_of_a_resource_has_text_or_data_and_no_secret() {
 }
 
 #[test]
-fn what_is_read_is_where_it_was_asked_for() {
+fn items_are_at_or_below_the_requested_uri() {
     for (uri, below, beside) in [
         (
             "notes://a",
@@ -551,7 +551,7 @@ fn what_is_read_is_where_it_was_asked_for() {
 }
 
 #[test]
-fn an_empty_read_says_that_there_is_no_such_resource() {
+fn an_empty_reply_means_that_the_resource_does_not_exist() {
     assert_eq!(checked(read(vec![])), Ok(None));
 }
 
