@@ -134,7 +134,7 @@ impl Common {
 }
 
 /// Starts logging with `filter`, and logs warnings about the configuration. If the settings of
-/// `sent` enable it, the log is also exported.
+/// `telemetry` enable it, the log is also exported.
 pub(super) fn start_logging(
     config: &Config,
     filter: &str,

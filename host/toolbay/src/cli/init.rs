@@ -35,9 +35,9 @@ struct InitReport {
     kept: Vec<PathBuf>,
 }
 
-/// Creates a folder to serve at `path`. `wanted` selects the samples to copy. Without it, the
-/// command asks on a terminal, and otherwise copies all samples. `from` is the folder of the
-/// samples, if it is not that of the package.
+/// Creates a folder to serve at `path`. `selection` names the samples to copy. Without it, the
+/// command asks if there is a terminal, and copies all samples if not. `from` is the folder of the
+/// samples; the default is that of the package.
 pub(super) fn run(
     path: &Path,
     wanted: Option<&str>,

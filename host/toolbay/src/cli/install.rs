@@ -95,7 +95,7 @@ pub(super) struct Uninstall {
     which: Which,
 }
 
-/// Whose configuration it is.
+/// The scope of the configuration, as an option.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Whose {
     User,
@@ -234,8 +234,8 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     Ok(ServerEntry::command(&program_path()?, words, &paths)?)
 }
 
-/// Applies `change` to the file of a target. If `doubt` returns a question about the existing
-/// entry, a person must confirm the change first.
+/// Applies `change` to the file of a target. If `question_about` returns a question about the
+/// existing entry, a person must confirm the change first.
 fn edit_configuration(
     target: &InstallTarget,
     which: &Which,

@@ -236,7 +236,7 @@ fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGra
                 quota.size.display().iec()
             )
         }
-        None => writeln!(out, ", which its grant does not let it use"),
+        None => writeln!(out, ", which its grant does not allow"),
     };
     for (name, used) in &holding.buckets {
         let _ = writeln!(

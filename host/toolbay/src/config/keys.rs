@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-/// Live keys: keys that take effect while the server runs, and tables of which all keys do.
+/// Live keys: the keys whose changes take effect while the server runs, and the tables with only
+/// such keys.
 const LIVE_KEYS: [&str; 9] = [
     "caller_rate_limit",
     "http.allowed_hosts",

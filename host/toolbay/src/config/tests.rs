@@ -349,7 +349,7 @@ fn ceilings_can_be_raised_and_lowered() {
     assert_eq!(
         config.clamp_messages(),
         [format!(
-            "ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow"
+            "ceilings.handles = 99999999 was lowered to {most}, the maximum that this server can allow"
         )]
     );
 }

@@ -44,8 +44,8 @@ struct CrashStreak {
 }
 
 impl CircuitBreaker {
-    /// Checks whether calls are allowed now. `enabled` is the number of times that the operator has
-    /// enabled the plugin. Crashes before the last time do not count.
+    /// Checks whether calls are allowed now. `resume_count` is the number of times that the
+    /// operator has enabled the plugin. Crashes before the last time do not count.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl CircuitBreaker {
     }
 
     /// Records how a call of the caller ended. Returns whether this disables the plugin for the
-    /// caller: after `rules.crashes` consecutive crashes, or after the first crash since it was
-    /// enabled again.
+    /// caller: after `rules.crashes` consecutive crashes, or after the first crash once a disable
+    /// duration has passed.
     pub(crate) fn record_outcome(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with_streak(|state| {
             if !crashed {

@@ -1,10 +1,10 @@
 //! Standard error as a stream that never blocks its writers.
 //!
-//! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a
-//! full disk. Neither may hold up a call or end the server. So lines go into a [`StderrQueue`] of
-//! bounded size, which a thread of its own empties. The thread may wait for good; nobody waits for
-//! it, but for a moment when the process ends. What finds no room, or cannot be written, is
-//! counted, and the number is the first thing to be said when there is room again.
+//! A full pipe blocks its writer, and writing fails if the reader has exited or the disk is full.
+//! None of this may delay a call or end the server. Lines therefore go into a [`StderrQueue`] of
+//! bounded size, which a separate thread writes out. That thread may block indefinitely. Other
+//! threads wait for it only briefly, when the process ends. Lines that exceed the capacity or
+//! cannot be written are counted. Their number is reported as soon as writing succeeds again.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
@@ -141,7 +141,7 @@ impl StderrQueue {
         self.changed.notify_all();
     }
 
-    /// Waits until everything is written, for at most `patience`.
+    /// Waits until everything is written, for at most `timeout`.
     fn flush(&self, patience: Duration) {
         let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
         self.changed
@@ -323,7 +323,7 @@ mod tests {
         }
         assert!(
             told > 0 && read + told == pushed,
-            "{read} read, {told} told"
+            "{read} read, {told} reported"
         );
         queue.push(b"and so on\n");
         assert_eq!(next(&mut reader), "and so on\n");

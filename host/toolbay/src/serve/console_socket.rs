@@ -78,9 +78,9 @@ fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
     found
 }
 
-/// Returns the directories for sockets, in order of preference. Clients start servers with few of
-/// the user's variables. Without `XDG_RUNTIME_DIR`, the runtime directory is where systemd creates
-/// it.
+/// Returns the directories for sockets, in order of preference. Clients pass few of the user's
+/// environment variables to a server. If `XDG_RUNTIME_DIR` is unset, the path that systemd uses is
+/// tried.
 fn socket_folders() -> Vec<PathBuf> {
     let variable = |name| {
         std::env::var_os(name)
@@ -162,7 +162,7 @@ mod tests {
         let dead = folder.join("4294967295.sock");
         drop(UnixListener::bind(&dead).unwrap());
         fs::write(folder.join("notes.txt"), "kept").unwrap();
-        fs::write(folder.join("4294967294.sock"), "kept: it is no socket").unwrap();
+        fs::write(folder.join("4294967294.sock"), "kept: it is not a socket").unwrap();
         let socket = ConsoleSocket::bind_in(std::slice::from_ref(&folder)).unwrap();
         assert!(
             !dead.exists()

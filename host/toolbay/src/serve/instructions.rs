@@ -25,8 +25,8 @@ const MAX_LINE_BYTES: usize = 240;
 /// Maximum number of names in the line about a plugin without a description of itself.
 const MAX_NAMES: usize = 5;
 
-/// Returns the instructions for a client with these rights. `own` is the operator's text. A plugin
-/// of which the client can access nothing has no line.
+/// Returns the instructions for a client with these rights. `operator_text` precedes the lines
+/// about plugins. A plugin that offers nothing to the client has no line.
 pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> String {
     let own = own.trim_end();
     let mut room = MAX_CHARS

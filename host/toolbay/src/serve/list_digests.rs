@@ -1,4 +1,4 @@
-//! Digests of the lists per rights of callers, computed once each.
+//! Cached digests of the lists, one for each set of caller rights.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;

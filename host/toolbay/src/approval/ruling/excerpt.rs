@@ -17,7 +17,7 @@ const LINE_PREFIX: &str = "    | ";
 /// Maximum width of a line of arguments, in columns. Dialogs do not wrap lines of this width.
 const LINE_WIDTH: usize = 64;
 
-/// Maximum number of characters that are shown of all arguments.
+/// Maximum number of characters of the arguments that are shown.
 const MAX_CHARS: usize = 4_000;
 
 /// Maximum length of a string that is never shortened, in units. If not everything fits, a longer

@@ -60,8 +60,8 @@ impl PrecedingText {
     }
 }
 
-/// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its
-/// characters.
+/// Returns the first `max_chars` characters of `text` on one line, escaped by
+/// [`PrecedingText::escape_hidden`]. An ellipsis replaces the rest.
 pub(super) fn visible_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut before = PrecedingText::default();

@@ -76,7 +76,7 @@ impl RememberedApprovals {
 }
 
 impl GivenApproval {
-    /// Returns whether the approval is still valid. `life` is the lifetime outside of a session.
+    /// Returns whether the approval is still valid. `lifetime` applies outside of a session.
     fn is_valid(&self, life: Duration) -> bool {
         matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
     }
