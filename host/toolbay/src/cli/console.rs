@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_servers_is_named_by_its_number() {
+    fn one_of_several_servers_is_chosen_by_its_process_number() {
         let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
         assert_eq!(
             choose_server(all(), Some(4_194_303)).ok().unwrap().folder,

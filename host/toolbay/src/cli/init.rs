@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_changes_nothing() {
+    fn the_template_has_only_default_values() {
         let default = read("");
         assert_eq!(read(CONFIG_TEMPLATE), default);
         let is_default = |line: &str| !line.contains("# an example");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_of_the_chapter_is_in_it() {
+    fn the_template_has_every_table_of_the_configuration_chapter() {
         let chapter = include_str!("../../../../docs/src/configuration.md");
         let (_, rest) = chapter.split_once("```toml\n").unwrap();
         let chapter: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overwritten_whatever_is_there() {
+    fn existing_files_links_and_folders_are_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         std::os::unix::fs::symlink("elsewhere", root.join("link")).unwrap();

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_for_terminals_that_nothing_else_writes_to() {
+    fn a_bar_requires_a_terminal_without_other_output() {
         let xterm = Some(OsStr::new("xterm-256color"));
         assert!(can_show_bar(true, xterm, false));
         assert!(!can_show_bar(false, xterm, false));

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_effect_is_told_from_what_needs_a_restart() {
+    fn live_keys_are_distinguished_from_keys_that_need_a_restart() {
         let old = keys(
             "log = \"info\"\npage_size = 7\n[limits]\nfuel = 1\n[server]\ncalls = 2\ninstructions = \"a\"",
         );

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_file_follows_from_what_the_operator_named() {
+    fn the_location_follows_from_flags_and_variables() {
         let default = |path: &str| ConfigLocation::Default(path.into());
         assert_eq!(located(None, false, None, &[]), default("toolbay.toml"));
         assert_eq!(

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_whose_tools_are_missing_keeps_its_own() {
+    fn a_token_whose_tools_are_missing_keeps_its_previous_ones() {
         let tools = |before: &str, now: &str| {
             let now = config(now).http.tokens.remove(0);
             let tools = config(before).http.with_previous_tools(&now).tools;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn removals_count_and_additions_do_not() {
+    fn removals_take_effect_and_additions_do_not() {
         let ada = token("ada", 'a', "");
         let bob = token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true");
         let both = format!("{ada}{bob}");

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn once_enabled_again_one_crash_disables_and_one_success_resets() {
+    fn after_the_disable_duration_one_crash_disables_and_one_success_resets() {
         let breaker = CircuitBreaker::default();
         let short = BreakerRules {
             disable_duration: Duration::ZERO,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_enables_it_makes_it_forget_its_crashes() {
+    fn enabling_the_plugin_resets_its_crashes() {
         let breaker = CircuitBreaker::default();
         assert_eq!(
             [true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_switched_off() {
+    fn zero_crashes_turn_the_breaker_off() {
         let breaker = CircuitBreaker::default();
         assert!((0..100).all(|_| !breaker.record_outcome(
             true,

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_has_its_own_and_keeps_it() {
+    fn each_plugin_version_keeps_its_own_value() {
         let values = ByPlugin::default();
         let old = plugin();
         let first = values.get_or_insert_with(&old, || 1);

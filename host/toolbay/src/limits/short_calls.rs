@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
+    fn a_plugin_is_quick_after_short_calls_and_not_soon_after_a_long_one() {
         let pace = LatencyClass::default();
         let until_quick = |pace: &LatencyClass| {
             (0..=LONG_CALL_PENALTY + MIN_SHORT_CALLS).find(|_| {

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_alone_is_about_toolbay() {
+    fn a_plain_level_applies_to_toolbay() {
         for (level, full) in [
             ("debug", "toolbay=debug,warn"),
             ("warn", "toolbay=warn,warn"),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_is_refused_with_the_nearest() {
+    fn an_unknown_level_is_refused_with_the_nearest_one() {
         let said = [
             "inof",
             "",

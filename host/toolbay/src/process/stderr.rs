@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_does_not_read_holds_up_nobody_and_learns_what_is_missing() {
+    fn a_blocked_reader_delays_no_writer_and_receives_the_count_of_lost_lines() {
         let (queue, mut reader) = started();
         let line = format!("{}\n", "x".repeat(1023));
         let pushed = 4 * QUEUE_CAPACITY / line.len();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_gone_and_a_full_disk_are_no_errors() {
+    fn a_closed_pipe_and_a_full_disk_are_not_errors() {
         let (queue, reader) = started();
         drop(reader);
         let full = writing_to(File::options().write(true).open("/dev/full").unwrap());
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_written_are_counted_and_told() {
+    fn lines_that_cannot_be_written_are_counted_and_reported() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut output = BlockingOutput {
             file: &full,
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_would_block_is_waited_for() {
+    fn a_nonblocking_stream_is_waited_for() {
         let (reader, writer) = pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();
         let queue = writing_to(File::from(OwnedFd::from(writer)));

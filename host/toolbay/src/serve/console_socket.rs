@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_found_until_it_is_removed_and_those_of_the_dead_are_removed() {
+    fn a_socket_is_found_until_it_is_removed_and_abandoned_ones_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("toolbay");
         assert!(find_servers_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_others_a_link_and_a_file_are_not_used() {
+    fn a_folder_that_others_can_enter_a_link_and_a_file_are_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for (name, mode) in [("open", 0o755), ("writable", 0o770), ("group", 0o710)] {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_the_operator_comes_first_and_takes_the_room_of_the_lines() {
+    fn the_operators_text_comes_first_and_reduces_the_space_for_lines() {
         let plugins = || (0..100).map(|n| (format!("p{n:04}"), report(Some("Wörter."), &["t"])));
         let own = "ü".repeat(1_000);
         let text = render(&snapshot(plugins()), &CallerRights::All, &own);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_is_an_escape_and_the_json_is_the_same() {
+    fn invisible_characters_are_escaped_and_the_json_value_is_unchanged() {
         for (text, expected) in [
             (
                 "plain text, é, 漢字, עברית, 🙂",
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_one_unit_and_a_broken_one_is_no_problem() {
+    fn an_escape_is_one_unit_and_a_broken_one_is_accepted() {
         let all = |json| units(json).map(|(_, unit)| unit).collect::<Vec<_>>();
         assert_eq!(
             all(r#"a\"\\\u00e9é"#),

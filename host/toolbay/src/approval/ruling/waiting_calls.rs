@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_has_ended_waits_no_more_and_no_caller_takes_all_places() {
+    async fn an_ended_call_leaves_the_table_and_no_caller_fills_it() {
         let waiting = WaitingApprovals::default();
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
+    async fn a_simultaneous_answer_of_the_client_does_not_hide_the_operators() {
         let waiting = WaitingApprovals::default();
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_allowed_needs_no_grant() {
+    fn imports_that_are_always_allowed_need_no_grant() {
         assert_eq!(render(&[], &UiAccess::default()), None);
         assert_eq!(
             render(

@@ -59,7 +59,7 @@ async fn a_permit_goes_to_the_party_with_the_fewest() {
 }
 
 #[tokio::test]
-async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
+async fn within_a_party_resumed_waiters_go_first_then_the_oldest() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let held = semaphore.try_acquire(1, 1).unwrap();
     let mut first = queued(&semaphore, 1, WaitPriority::New).await;
@@ -75,7 +75,7 @@ async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
 }
 
 #[tokio::test]
-async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
+async fn resumed_waiters_do_not_starve_new_ones() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let mut held = semaphore.try_acquire(1, 1).unwrap();
     let mut new = queued(&semaphore, 1, WaitPriority::New).await;
@@ -93,7 +93,7 @@ async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
 }
 
 #[tokio::test]
-async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others() {
+async fn a_party_without_permits_does_not_wait_behind_a_larger_request() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
     let _held =
         [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
@@ -107,7 +107,7 @@ async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others
 }
 
 #[tokio::test]
-async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
+async fn a_wait_that_is_dropped_in_any_state_loses_no_permit() {
     // States of the future before it is dropped: not polled, waiting, granted, polled after the
     // grant.
     for looks in [0, 1, 2, 3] {
@@ -143,7 +143,7 @@ async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
 }
 
 #[tokio::test]
-async fn parties_with_equally_many_take_turns() {
+async fn parties_with_equally_many_permits_take_turns() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let mut held = semaphore.try_acquire(1, 1);
     let mut waiting = Vec::new();
@@ -174,7 +174,7 @@ async fn parties_with_equally_many_take_turns() {
 }
 
 #[tokio::test]
-async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
+async fn one_party_never_exceeds_its_limit_or_delays_others() {
     let semaphore = Arc::new(FairSemaphore::new(4, 3));
     let held: Vec<_> = (0..3)
         .map(|_| semaphore.try_acquire(1, 1).unwrap())
@@ -196,7 +196,7 @@ async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
 }
 
 #[test]
-fn of_no_permits_nobody_gets_one() {
+fn a_semaphore_without_permits_grants_nothing() {
     assert!(
         Arc::new(FairSemaphore::without_party_limit(0))
             .try_acquire(1, 1)
@@ -205,7 +205,7 @@ fn of_no_permits_nobody_gets_one() {
 }
 
 #[tokio::test]
-async fn who_wants_much_is_not_overtaken_for_ever() {
+async fn a_large_request_is_not_starved() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
     let one = semaphore.try_acquire(1, 2).unwrap();
     let two = semaphore.try_acquire(2, 2).unwrap();
@@ -222,7 +222,7 @@ async fn who_wants_much_is_not_overtaken_for_ever() {
 }
 
 #[tokio::test]
-async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
+async fn a_dropped_waiter_leaves_and_its_grant_goes_to_the_next() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let held = semaphore.try_acquire(1, 1).unwrap();
     let first = queued(&semaphore, 2, WaitPriority::New).await;
@@ -243,7 +243,7 @@ async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
 }
 
 #[tokio::test]
-async fn who_gives_up_much_lets_those_behind_it_have_less() {
+async fn dropping_a_large_request_lets_a_smaller_one_proceed() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(2));
     let _held = semaphore.try_acquire(1, 1).unwrap();
     let mut much = acquiring(&semaphore, 2, 2, WaitPriority::New);
@@ -254,7 +254,7 @@ async fn who_gives_up_much_lets_those_behind_it_have_less() {
 }
 
 #[test]
-fn under_load_no_permit_is_lost_or_made() {
+fn under_load_no_permit_is_lost_or_created() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .build()
