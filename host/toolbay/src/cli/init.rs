@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::config::{Config, Flags};
 
-    /// Returns the file with the `#` removed from each line that has a key, if `which` selects the
-    /// line.
+    /// Returns the file with the `#` removed from each line that has a key, if `is_selected`
+    /// returns true for the line.
     fn uncommented(which: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
         let lines = CONFIG_TEMPLATE

@@ -46,8 +46,7 @@ pub(super) struct Which {
     /// Show what would be written and where, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask before an entry is replaced or removed that is not this program's, or that
-    /// differs
+    /// Do not ask before an entry is replaced or removed that belongs to another program or differs
     #[arg(long)]
     yes: bool,
     /// Print JSON

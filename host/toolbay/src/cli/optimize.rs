@@ -33,9 +33,9 @@ pub(super) enum Allow {
     Environment,
     /// The folders of mounts: the plugin finds none, whatever its grant says
     Folders,
-    /// Random numbers: every call has those that were drawn, and so has everyone who has the file
+    /// Random numbers: every call gets the same ones, and anyone with the file can read them
     Random,
-    /// Clocks: what was read of them stays as it was, and it is 1 January 2020
+    /// Clocks: the time is 1 January 2020, and times that were read do not change
     Clocks,
 }
 

@@ -194,7 +194,7 @@ mod tests {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
         assert!(
             narrowed.http.needs_token(),
-            "no one is let in without a token"
+            "a token is still required"
         );
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
         let tokens = narrowed.http.tokens.iter();

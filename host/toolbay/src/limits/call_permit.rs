@@ -14,6 +14,7 @@ use crate::limits::fair_semaphore::{FairPermits, FairSemaphore, PartyId, WaitPri
 /// busy plugin therefore does not hold a permit of the server.
 #[derive(Debug)]
 pub(crate) struct PermitRoute<'a> {
+    /// Permits to compute: of the client, of the target, of the plugin, and of the server.
     pub(crate) stages: [Option<PermitStage<'a>>; 4],
     /// Memory: of the target's share, of the plugin's share, and of the server.
     pub(crate) memory: [Option<PermitStage<'a>>; 3],

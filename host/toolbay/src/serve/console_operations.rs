@@ -41,7 +41,7 @@ pub(super) struct ConsoleBackend {
     audit: Option<PathBuf>,
     contents: bool,
     rights: OperatorRights,
-    /// The share of each caller that has called a tool. There are at most as many as tokens.
+    /// The share of each caller that has called a tool, by name. There is at most one per token.
     clients: Mutex<BTreeMap<String, Arc<dyn ClientShare>>>,
 }
 

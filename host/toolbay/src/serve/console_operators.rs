@@ -37,7 +37,7 @@ impl OperatorRights {
 }
 
 impl ConsoleOperators {
-    /// Creates the operators whom `access` admits.
+    /// Creates the operators that `access` admits.
     pub(super) const fn new(access: ConsoleAccess, rights: OperatorRights) -> Self {
         Self { access, rights }
     }

@@ -19,7 +19,7 @@ const MAX_COLUMN_BYTES: usize = 2_000;
 /// Number of lines that are written at once.
 const LINES_PER_WRITE: usize = 500;
 
-/// The lines to show. A line that does not say what is asked for does not match.
+/// The lines to show. A line without a requested field does not match.
 #[derive(Args, Debug, Default)]
 pub(in crate::cli) struct Filter {
     /// Lines about calls of this tool

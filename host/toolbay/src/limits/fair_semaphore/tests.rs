@@ -48,11 +48,11 @@ async fn a_permit_goes_to_the_party_with_the_fewest() {
     let mut third = queued(&semaphore, 3, WaitPriority::New).await;
     many.pop();
     assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
-    let third = now(&mut third).await.expect("it has none");
+    let third = now(&mut third).await.expect("it holds no permits");
     many.pop();
     let first = now(&mut first)
         .await
-        .expect("it has as many as the other, and was served before it");
+        .expect("both hold equally many, and this one was served longer ago");
     assert!(now(&mut second).await.is_none());
     drop((few, third, many, first));
     assert!(now(&mut second).await.is_some());
@@ -102,7 +102,7 @@ async fn a_party_without_permits_does_not_wait_behind_a_larger_request() {
     let mut little = acquiring(&semaphore, 2, 1, WaitPriority::New);
     assert!(
         now(&mut little).await.is_some(),
-        "it has the fewest, and they are free"
+        "it holds the fewest permits, and enough are free"
     );
 }
 
@@ -134,7 +134,7 @@ async fn a_wait_that_is_dropped_in_any_state_loses_no_permit() {
             held.clear();
             assert_eq!(semaphore.permits_in_use(), 0, "{looks}");
             let all: Vec<_> = (0..2)
-                .map(|_| semaphore.try_acquire(3, 1).expect("nobody waits"))
+                .map(|_| semaphore.try_acquire(3, 1).expect("no party waits"))
                 .collect();
             drop(all);
             assert!(semaphore.lock().parties.values().all(PartyState::is_idle));
@@ -169,7 +169,7 @@ async fn parties_with_equally_many_permits_take_turns() {
     assert_eq!(
         order,
         [1, 2, 3, 1, 2, 1],
-        "party 1 was served before the others came, then each in its turn"
+        "party 1 was served before the others arrived, then the parties take turns"
     );
 }
 
@@ -182,7 +182,7 @@ async fn one_party_never_exceeds_its_limit_or_delays_others() {
     let mut fourth = queued(&semaphore, 1, WaitPriority::Resumed).await;
     let other = semaphore
         .try_acquire(2, 1)
-        .expect("the last one is for others");
+        .expect("the last permit is reserved for others");
     drop(other);
     assert!(now(&mut fourth).await.is_none());
     drop(held);
@@ -190,7 +190,7 @@ async fn one_party_never_exceeds_its_limit_or_delays_others() {
     assert_eq!(semaphore.permits_in_use(), 0);
     let whole = semaphore
         .try_acquire(1, 9)
-        .expect("a party that has none gets all that there are");
+        .expect("a party without permits gets all of them");
     assert_eq!(semaphore.permits_in_use(), 4);
     drop(whole);
 }
@@ -214,7 +214,7 @@ async fn a_large_request_is_not_starved() {
     drop(one);
     assert!(
         semaphore.try_acquire(4, 1).is_none(),
-        "what is free is kept for it"
+        "the free permits are reserved for it"
     );
     drop(two);
     drop(now(&mut much).await.unwrap());
@@ -230,7 +230,7 @@ async fn a_dropped_waiter_leaves_and_its_grant_goes_to_the_next() {
     let mut third = queued(&semaphore, 4, WaitPriority::New).await;
     drop(first);
     drop(held);
-    assert!(now(&mut third).await.is_none(), "the second was granted it");
+    assert!(now(&mut third).await.is_none(), "the second waiter was granted the permit");
     drop(second);
     let third = now(&mut third).await.unwrap();
     drop(third);
@@ -238,7 +238,7 @@ async fn a_dropped_waiter_leaves_and_its_grant_goes_to_the_next() {
     let state = semaphore.lock();
     assert!(
         state.eligible.is_empty() && state.parties.values().all(PartyState::is_idle),
-        "nothing is left of them"
+        "the waiters left no state"
     );
 }
 
