@@ -247,9 +247,9 @@ enum Command {
     },
     /// Run recorded calls again, and show what differs
     ///
-    /// Each call runs in a sandbox of its own, with the limits, the clocks, the random numbers and
-    /// the responses that were recorded: no request is sent, no file is read and no state is
-    /// changed. The exit code is 1 if a result differs, or if no call could be run again.
+    /// Each call runs in its own sandbox, with the limits, the clocks, the random numbers and the
+    /// responses that were recorded: no request is sent, no file is read and no state is changed.
+    /// The exit code is 1 if a result differs, or if no call could be run again.
     Replay {
         /// The recording, as `toolbay serve --record` writes it
         file: PathBuf,

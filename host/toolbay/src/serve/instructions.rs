@@ -7,8 +7,8 @@ use toolbay_catalog::{PluginReport, Snapshot};
 use toolbay_mcp::CallerRights;
 use toolbay_model::text::clean_line;
 
-/// Maximum length of the instructions, in characters, unless the operator's text is longer by
-/// itself. Clients silently truncate longer ones.
+/// Maximum length of the instructions, in characters, unless the operator's text is longer. Clients
+/// silently truncate longer ones.
 const MAX_CHARS: usize = 2_048;
 
 /// Characters reserved for the last lines: the number of omitted plugins, and the note that others
