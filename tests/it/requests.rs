@@ -621,7 +621,7 @@ fn every_request_goes_through_the_configured_proxy() {
     assert!(
         refused
             .stderr
-            .contains("http_client.proxy: a file must not have the user and password"),
+            .contains("http_client.proxy: a file must not contain the user and password"),
         "{refused}"
     );
     assert!(!format!("{refused}").contains("s3cret"), "{refused}");

@@ -220,7 +220,7 @@ fn a_missing_or_invalid_configuration_file_changes_nothing() {
     let line = server.log.wait_for("the configuration stays as it was");
     assert!(
         line.ends_with(
-            "toolbay.toml does not exist any more; for a server without configuration, restart it"
+            "toolbay.toml does not exist any more; to run without a configuration, restart the server"
         ),
         "{line}"
     );

@@ -668,7 +668,7 @@ fn the_operator_can_list_and_clear_state_while_a_server_runs() {
     assert!(
         toolbay(&["list"])
             .stdout
-            .contains("which its grant does not let it use")
+            .contains("which its grant does not allow")
     );
     assert_eq!(
         toolbay(&["clear", "keeper"]).stdout,

@@ -115,9 +115,9 @@ enum Command {
     /// Add the server to the configuration of an MCP client, such as Claude Code or VS Code;
     /// without a client, list them
     ///
-    /// The entry has absolute paths of this program and of the plugin folder. Comments, order and
-    /// formatting of the file stay, a copy of it as it was is kept beside it, and an entry that is
-    /// there already is not written twice.
+    /// The entry has absolute paths of this program and of the plugin folder. The comments, order
+    /// and formatting of the file stay the same. A copy of the previous file is saved next to it.
+    /// An entry that already exists is not written twice.
     Install(install::Install),
     /// Take the server out of the configuration of an MCP client
     Uninstall(install::Uninstall),
@@ -137,7 +137,8 @@ enum Command {
     ///
     /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
     Compile(Common),
-    /// Run a plugin's initialization once, and write a plugin file that begins where it ended
+    /// Run a plugin's initialization once, and write a plugin file that starts with the resulting
+    /// state
     ///
     /// Calls of the new file skip what the initialization does: its function `wizer-initialize`, if
     /// it exports one, and listing what it offers, which interpreters prepare themselves for. Each
@@ -158,8 +159,9 @@ enum Command {
         /// repeat it for several
         #[arg(long, value_name = "WHAT")]
         allow: Vec<optimize::Allow>,
-        /// A call to make before the state is kept, as TOOL or TOOL=ARGUMENTS with a JSON object;
-        /// repeat it for several. What the tool then has in memory becomes part of the file
+        /// A call to make before the state is saved, as TOOL or TOOL=ARGUMENTS with a JSON object;
+        /// repeat it for several. The memory of the plugin after these calls becomes part of the
+        /// file
         #[arg(long, value_name = "CALL")]
         call: Vec<String>,
         #[command(flatten)]
@@ -222,7 +224,7 @@ enum Command {
     },
     /// Open the console of a server that a client has started, in a browser on this machine
     ///
-    /// Prints an address that opens the console once, and passes on what a browser sends there
+    /// Prints an address that opens the console once, and forwards the connections of a browser
     /// until Ctrl-C, or until the server ends. If several servers are running, it lists them (exit
     /// code 64).
     Console {
@@ -230,7 +232,7 @@ enum Command {
         #[arg(long, value_name = "N")]
         pid: Option<u32>,
     },
-    /// Print what a shell needs to complete commands and options
+    /// Print the script with which a shell completes commands and options
     ///
     /// For bash: toolbay completions bash > ~/.local/share/bash-completion/completions/toolbay
     Completions {
@@ -245,9 +247,9 @@ enum Command {
     },
     /// Run recorded calls again, and show what differs
     ///
-    /// Each call runs in a sandbox of its own, with the limits, the clocks, the random numbers and
-    /// the responses that were recorded: no request is sent, no file is read and no state is
-    /// changed. The exit code is 1 if a result differs, or if no call could be run again.
+    /// Each call runs in its own sandbox, with the limits, the clocks, the random numbers and the
+    /// responses that were recorded: no request is sent, no file is read and no state is changed.
+    /// The exit code is 1 if a result differs, or if no call could be run again.
     Replay {
         /// The recording, as `toolbay serve --record` writes it
         file: PathBuf,
@@ -280,12 +282,12 @@ enum Command {
         /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
-        /// Call as a client does that takes tasks: a call that takes long becomes one, and what it
-        /// does is printed
+        /// Call like a client that supports tasks: a call that takes long becomes a task, and its
+        /// status is printed
         #[arg(long, conflicts_with = "usage")]
         task: bool,
-        /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the
-        /// terminal
+        /// Allow the call if the grant requires a person to do so; without this option, the command
+        /// asks on the terminal
         #[arg(long)]
         yes: bool,
         #[command(flatten)]

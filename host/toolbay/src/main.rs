@@ -11,8 +11,8 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Returns freed memory to the system after 500 ms. The background thread that does so for idle
-/// threads (see `memory`) starts only once the server is confined. The allocator reads these
-/// settings before `main`.
+/// threads (see `process::allocator`) starts only once the server is confined. The allocator reads
+/// these settings before `main`.
 #[used]
 #[allow(
     unsafe_code,

@@ -32,7 +32,7 @@ pub(crate) enum CallTarget {
 
 impl CallTarget {
     /// Finds the target of `request`. Returns `None` if it does not exist. Matching a URI with
-    /// templates consumes the budget `steps`.
+    /// templates consumes `budget`.
     ///
     /// # Errors
     ///
@@ -145,8 +145,8 @@ impl CallTarget {
         }
     }
 
-    /// Adds the tool's name to the error if the limit is set for this tool only, because that
-    /// changes the key to raise.
+    /// Adds the tool's name to the error if the limit is set for this tool only, because the
+    /// operator then has to raise another configuration key.
     pub(crate) fn with_tool_of_limit(&self, error: CallError) -> CallError {
         match error {
             CallError::Limit { limit, .. }

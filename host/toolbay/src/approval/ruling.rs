@@ -94,8 +94,8 @@ enum UserAnswer {
 }
 
 impl<'a> ApprovalCase<'a> {
-    /// Creates the case of a call of this target; `None` if it is not a tool. Only tools need
-    /// approval.
+    /// Creates the case for a call of `target`. Returns `None` unless it is a tool, because only
+    /// tools need approval.
     pub(crate) fn for_target(
         target: &'a CallTarget,
         remembered: &'a RememberedApprovals,
@@ -115,11 +115,11 @@ impl<'a> ApprovalCase<'a> {
 
     /// Decides the next step of the call from its journal.
     pub(crate) fn decide(&self, mut journal: CallJournal) -> ApprovalRuling {
-        // If the host did not ask, the client forged this answer.
+        // Always removed: if the host did not ask, the client forged this answer.
         let answer = journal.answers.remove(APPROVAL_KEY);
         let by = journal.operator.take();
         let Some(asks) = self.offer.approval_policy() else {
-            // If the last run asked for an approval, the configuration required it then.
+            // The configuration no longer requires the approval that the last run asked for.
             let journal = if matches!(journal.approval, ApprovalState::Asked(_)) {
                 CallJournal::default()
             } else {

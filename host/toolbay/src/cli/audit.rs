@@ -51,7 +51,7 @@ pub(super) enum Audit {
     },
 }
 
-/// Where the log is.
+/// The location of the log.
 #[derive(Args, Debug)]
 pub(super) struct LogPath {
     /// The folder of the log [default: the key `audit.folder` of the configuration file]

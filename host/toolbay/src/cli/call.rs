@@ -57,8 +57,8 @@ pub(super) fn run(
         ..Listen::default()
     };
     let mut config = common.load_config_for_call(&listen)?;
-    // The configuration is that of a server, which may be running. Record only if the command line
-    // says so.
+    // The configuration belongs to a server, which may be running. Record only if the command line
+    // requests it.
     let record = listen.record.record.is_some();
     if show.task {
         // `--task` is for trying tasks, so even a short call becomes one.
@@ -95,7 +95,7 @@ pub(super) fn run(
             .clone();
         if show.task && offer.approval_policy().is_some() {
             bail!(
-                "a person must allow calls of {tool:?} (require_approval), which --task cannot ask: call it without --task"
+                "a person must allow calls of {tool:?} (require_approval), and --task cannot ask for that: call it without --task"
             );
         }
         if offer.approval_policy().is_some() && !yes && !confirm::is_possible() {

@@ -211,7 +211,7 @@ struct GrantSummary {
     remarks: Vec<String>,
 }
 
-/// Reads the grant next to `file`. `approve` and `guarded` are settings of the server's
+/// Reads the grant next to `file`. `approval_setting` and `guarded_paths` come from the server's
 /// configuration. Blocks.
 ///
 /// # Errors

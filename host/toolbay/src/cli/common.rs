@@ -52,20 +52,20 @@ pub(super) struct Listen {
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
-    /// Write a proposed grant for whatever a plugin is denied to PLUGIN.toml.proposed in the plugin
-    /// folder; review it, then rename it to use it. Only over standard input and output, or with
-    /// --http on a loopback address or a Unix socket
+    /// Write a proposed grant, for everything that a plugin is denied, to PLUGIN.toml.proposed in
+    /// the plugin folder; review it, then rename it to use it. Only over standard input and output,
+    /// or with --http on a loopback address or a Unix socket
     #[arg(long)]
     pub(super) learn: bool,
     #[command(flatten)]
     pub(super) record: Record,
 }
 
-/// Whether calls are recorded.
+/// The recording of calls.
 #[derive(Args, Debug, Default)]
 pub(super) struct Record {
-    /// Record each call in this file, with what the host answered to the plugin: `toolbay replay`
-    /// runs it again. Calls are added to a file that is a recording already [default: the key
+    /// Record each call in this file, with the host's answers to the plugin: `toolbay replay` runs
+    /// it again. Calls are added to a file that is a recording already [default: the key
     /// `record.file` of the configuration file]
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
@@ -134,7 +134,7 @@ impl Common {
 }
 
 /// Starts logging with `filter`, and logs warnings about the configuration. If the settings of
-/// `sent` enable it, the log is also exported.
+/// `telemetry` enable it, the log is also exported.
 pub(super) fn start_logging(
     config: &Config,
     filter: &str,

@@ -36,7 +36,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn every_shell_knows_the_visible_commands_and_the_manual_has_a_page_for_each() {
+    fn every_visible_command_has_completions_and_a_manual_page() {
         let folder = tempfile::tempdir().unwrap();
         write_manual(Cli::command(), folder.path()).unwrap();
         let commands: Vec<Command> = Cli::command().get_subcommands().cloned().collect();

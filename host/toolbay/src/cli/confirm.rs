@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_is_one() {
+    fn only_yes_is_accepted() {
         for yes in ["y\n", "Y\n", "yes\n", " YES \r\n", "y"] {
             assert!(is_yes(yes.as_bytes()), "{yes:?}");
         }

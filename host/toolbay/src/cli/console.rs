@@ -22,7 +22,7 @@ const MAX_PATH_BYTES: usize = 1_000;
 
 /// Advice if no server is found.
 const NO_SERVER_ADVICE: &str = "a server has a console while a client that started it with `toolbay serve` is running, unless \
-                      console.stdio = false; that of `toolbay serve --http` is at the address in its log";
+                      console.stdio = false; the console of `toolbay serve --http` is at the address in its log";
 
 /// A server that responds.
 struct FoundServer {
@@ -47,12 +47,12 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
             .context("failed to read the listener's address")?;
         let mut login = request_login(&path)
             .await
-            .with_context(|| format!("the server {pid} gives no token"))?;
+            .with_context(|| format!("the server {pid} did not issue a token"))?;
         print(&format!(
             "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
             login.token
         ));
-        note("Ctrl-C ends this, and the server continues");
+        note("Ctrl-C ends this command; the server keeps running");
         tokio::select! {
             () = signals.shutdown.cancelled() => {}
             // The terminal was closed.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_servers_is_named_by_its_number() {
+    fn one_of_several_servers_is_chosen_by_its_process_number() {
         let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
         assert_eq!(
             choose_server(all(), Some(4_194_303)).ok().unwrap().folder,

@@ -1,5 +1,5 @@
-//! `toolbay escape`: tests what code that escaped the sandbox of a server with this configuration
-//! could do.
+//! `toolbay escape`: tests which operations the confinement of a server with this configuration
+//! would leave to code that escaped its sandbox.
 //!
 //! Sets up the same confinement as `serve`, without a server. Each line of standard input is an
 //! operation to attempt.

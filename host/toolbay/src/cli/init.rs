@@ -35,9 +35,9 @@ struct InitReport {
     kept: Vec<PathBuf>,
 }
 
-/// Creates a folder to serve at `path`. `wanted` selects the samples to copy. Without it, the
-/// command asks on a terminal, and otherwise copies all samples. `from` is the folder of the
-/// samples, if it is not that of the package.
+/// Creates a folder to serve at `path`. `selection` names the samples to copy. Without it, the
+/// command asks if there is a terminal, and copies all samples if not. `from` is the folder of the
+/// samples; the default is that of the package.
 pub(super) fn run(
     path: &Path,
     wanted: Option<&str>,
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::config::{Config, Flags};
 
-    /// Returns the file with the `#` removed from each line that has a key, if `which` selects the
-    /// line.
+    /// Returns the file with the `#` removed from each line that has a key, if `is_selected`
+    /// returns true for the line.
     fn uncommented(which: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
         let lines = CONFIG_TEMPLATE
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_changes_nothing() {
+    fn the_template_has_only_default_values() {
         let default = read("");
         assert_eq!(read(CONFIG_TEMPLATE), default);
         let is_default = |line: &str| !line.contains("# an example");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_of_the_chapter_is_in_it() {
+    fn the_template_has_every_table_of_the_configuration_chapter() {
         let chapter = include_str!("../../../../docs/src/configuration.md");
         let (_, rest) = chapter.split_once("```toml\n").unwrap();
         let chapter: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overwritten_whatever_is_there() {
+    fn existing_files_links_and_folders_are_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         std::os::unix::fs::symlink("elsewhere", root.join("link")).unwrap();

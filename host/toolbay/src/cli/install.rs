@@ -46,8 +46,7 @@ pub(super) struct Which {
     /// Show what would be written and where, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask before an entry is replaced or removed that is not this program's, or that
-    /// differs
+    /// Do not ask before an entry is replaced or removed that belongs to another program or differs
     #[arg(long)]
     yes: bool,
     /// Print JSON
@@ -95,7 +94,7 @@ pub(super) struct Uninstall {
     which: Which,
 }
 
-/// Whose configuration it is.
+/// The scope of the configuration, as an option.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Whose {
     User,
@@ -234,8 +233,8 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     Ok(ServerEntry::command(&program_path()?, words, &paths)?)
 }
 
-/// Applies `change` to the file of a target. If `doubt` returns a question about the existing
-/// entry, a person must confirm the change first.
+/// Applies `change` to the file of a target. If `question_about` returns a question about the
+/// existing entry, a person must confirm the change first.
 fn edit_configuration(
     target: &InstallTarget,
     which: &Which,

@@ -108,7 +108,7 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         .values()
         .filter(|report| offers_something(report))
         .count();
-    // Those whose names others have already, and those whose grants hide or do not offer anything.
+    // Plugins that offer nothing: their names are taken by others, or their grants hide everything.
     let is_idle = |report: &&PluginReport| {
         matches!(
             report.status,

@@ -1,4 +1,4 @@
-//! `toolbay optimize`: runs a plugin's initialisation once, and writes a file that starts with the
+//! `toolbay optimize`: runs a plugin's initialization once, and writes a file that starts with the
 //! resulting state.
 
 use std::fs::Permissions;
@@ -33,9 +33,9 @@ pub(super) enum Allow {
     Environment,
     /// The folders of mounts: the plugin finds none, whatever its grant says
     Folders,
-    /// Random numbers: every call has those that were drawn, and so has everyone who has the file
+    /// Random numbers: every call gets the same ones, and anyone with the file can read them
     Random,
-    /// Clocks: what was read of them stays as it was, and it is 1 January 2020
+    /// Clocks: the time is 1 January 2020, and times that were read do not change
     Clocks,
 }
 
@@ -50,7 +50,7 @@ impl From<Allow> for InitAllowance {
     }
 }
 
-/// Options of the optimisation.
+/// Options of the optimization.
 pub(super) struct OptimizeOptions {
     /// If set, an existing file is replaced.
     pub(super) force: bool,
@@ -147,7 +147,7 @@ fn parse_warm_up(call: &str) -> anyhow::Result<WarmUp> {
     })
 }
 
-/// Optimises a file, and checks that its description stays the same. Also returns the report to
+/// Optimizes a file, and checks that its description stays the same. Also returns the report to
 /// print.
 async fn optimize_file(
     config: &Config,
@@ -247,7 +247,7 @@ fn wit_remark(file: &Path, output: &Path) -> Option<String> {
     let [from, to] = [file, output].map(|path| path.with_extension("wit"));
     (from.is_file() && !to.exists()).then(|| {
         format!(
-            "{} has the words of its functions: copy it to {}",
+            "{} contains the descriptions of its functions: copy it to {}",
             printable_path(&from),
             printable_path(&to)
         )

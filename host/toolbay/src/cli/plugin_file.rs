@@ -163,7 +163,7 @@ pub(super) async fn load_plugin(
     })
 }
 
-/// Compiles `read_plugin_source`, and reports progress if that takes long.
+/// Compiles `source`, and reports progress if that takes long.
 async fn compile(
     sandbox: &Sandbox,
     source: CompileSource,

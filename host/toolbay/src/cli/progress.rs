@@ -93,8 +93,8 @@ fn can_show_bar(is_terminal: bool, term: Option<&OsStr>, logs: bool) -> bool {
     is_terminal && !logs && term.is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Waits for an operation of unknown length. If it takes long, describes it: as `what` next to a
-/// bar, or as a separate `line`.
+/// Waits for an operation of unknown length. If it takes long, describes it: with `message` next to
+/// a bar, or with a separate `line`.
 pub(super) async fn with_progress<T>(what: &str, line: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(DISPLAY_DELAY, work.as_mut()).await {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_for_terminals_that_nothing_else_writes_to() {
+    fn a_bar_requires_a_terminal_without_other_output() {
         let xterm = Some(OsStr::new("xterm-256color"));
         assert!(can_show_bar(true, xterm, false));
         assert!(!can_show_bar(false, xterm, false));

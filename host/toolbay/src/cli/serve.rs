@@ -123,7 +123,8 @@ struct ListenSockets {
     listener: Option<SocketListener>,
     /// The socket for the console of a stdio server, if enabled.
     console: Option<Result<ConsoleSocket, String>>,
-    /// The supervisor that receives the server's status. None with a client on stdio.
+    /// The supervisor that receives the server's status. The default, which receives none, with a
+    /// client on stdio.
     supervisor: Supervisor,
 }
 

@@ -49,7 +49,7 @@ pub(super) enum StateCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Delete what a plugin keeps, for all callers and in all buckets unless told otherwise
+    /// Delete what a plugin keeps, by default for all callers and in all buckets
     Clear {
         /// The plugin's id: its file name without .wasm
         plugin: String,
@@ -71,7 +71,7 @@ pub(super) struct ClearScope {
     caller: Option<String>,
 }
 
-/// Where a key is.
+/// The location of a key.
 #[derive(Args, Debug)]
 pub(super) struct KeyLocation {
     /// The bucket [default: default]
@@ -236,7 +236,7 @@ fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGra
                 quota.size.display().iec()
             )
         }
-        None => writeln!(out, ", which its grant does not let it use"),
+        None => writeln!(out, ", which its grant does not allow"),
     };
     for (name, used) in &holding.buckets {
         let _ = writeln!(

@@ -37,7 +37,7 @@ pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, ConfigError>
             (Ok(tcp), _) => Ok(tcp.map(InheritedSocket::Tcp)),
             (_, Ok(unix)) => Ok(unix.map(InheritedSocket::Unix)),
             (Err(error), Err(other)) => Err(ConfigError::new(format!(
-                "LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"
+                "LISTEN_FDS: the socket is neither a TCP socket nor a Unix stream socket: {error}; {other}"
             ))),
         },
         several => Err(ConfigError::new(format!(

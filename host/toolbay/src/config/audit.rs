@@ -41,7 +41,7 @@ pub struct AuditConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WhenFull {
-    /// Calls wait for room, up to their deadline.
+    /// Calls wait until the log accepts lines again, up to their deadline.
     #[default]
     Wait,
     /// Calls are refused.

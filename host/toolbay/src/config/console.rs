@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_an_end() {
+    fn a_session_is_bounded_in_time() {
         assert!(toml::from_str::<ConsoleConfig>("session = \"0s\"").is_err());
         assert!(toml::from_str::<ConsoleConfig>("session = \"31days\"").is_err());
         assert_eq!(

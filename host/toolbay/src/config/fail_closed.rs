@@ -1,4 +1,4 @@
-//! Tests each configuration key with a mistake: none makes the server more permissive.
+//! Tests that no mistake in a configuration key makes the server more permissive.
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn parsed(text: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn every_struct_of_keys_is_walked() {
+fn every_configuration_struct_is_covered() {
     for entry in fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -87,7 +87,7 @@ fn every_struct_of_keys_is_walked() {
             && name != "fail_closed.rs";
         assert!(
             !is_table || TABLES.iter().any(|(_, file, _)| *file == name),
-            "{name} has keys that no test walks"
+            "{name} has keys that no test covers"
         );
     }
     assert!(keys().len() > 100, "{}", keys().len());
@@ -115,7 +115,7 @@ fn a_misspelt_name_or_value_of_any_key_stops_the_program() {
 }
 
 #[test]
-fn a_file_that_ends_early_lets_nobody_in_and_gives_no_token_more() {
+fn a_truncated_file_admits_no_caller_and_widens_no_token() {
     let token = |name: &str, digit: &str, more: &str| {
         format!(
             "[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n",

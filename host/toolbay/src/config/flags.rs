@@ -8,15 +8,15 @@ use toolbay_mcp::http::ListenAddress;
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
+    reason = "each is a separate option"
 )]
 pub struct Flags {
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--no-config`.
     pub no_config: bool,
-    /// If set, the default configuration file must exist. A server that has read a file sets it
-    /// before it reads the file again: a file that is gone is a mistake, not an empty
+    /// If set, the default configuration file must exist. A server that has read a file sets this
+    /// before it reads the file again: a missing file is then a mistake, not an empty
     /// configuration.
     pub requires_config: bool,
     /// `--plugins`.

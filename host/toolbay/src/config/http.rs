@@ -14,7 +14,7 @@ use serde::Deserialize;
 use toolbay_mcp::http;
 use toolbay_mcp::http::ListenAddress;
 use toolbay_model::setting::{any, positive};
-use toolbay_socket::MAX_PATH_BYTES as LONGEST_PATH;
+use toolbay_socket::MAX_PATH_BYTES;
 use toolbay_tls::{CertificateFiles, ReloadingTls};
 
 pub use self::oauth::{Jwks, OAuth};
@@ -230,8 +230,8 @@ impl Http {
         self.check_tokens()?;
         if self.poll_after.is_some() && self.resume.is_zero() {
             return Err(ConfigError(
-                "http.poll_after: a client that polls continues its stream; set http.resume \
-                 above 0s"
+                "http.poll_after: a client that polls resumes its stream, so http.resume \
+                 must be above 0s"
                     .to_owned(),
             ));
         }
@@ -285,9 +285,9 @@ impl Http {
             ));
         }
         let length = path.as_os_str().len();
-        if length > LONGEST_PATH {
+        if length > MAX_PATH_BYTES {
             return Err(ConfigError(format!(
-                "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and \
+                "http.listen: the path of a Unix socket has at most {MAX_PATH_BYTES} bytes, and \
                  this one {length}: {}",
                 path.display()
             )));

@@ -90,7 +90,7 @@ impl HttpClient {
     pub(super) fn check_file(&self) -> Result<(), ConfigError> {
         if self.proxy.as_ref().is_some_and(ProxyUrl::has_credentials) {
             return Err(ConfigError(
-                "http_client.proxy: a file must not have the user and password of the proxy; \
+                "http_client.proxy: a file must not contain the user and password of the proxy; \
                  leave out the part before the @, or set the whole URL in the environment variable \
                  TOOLBAY_HTTP_CLIENT_PROXY"
                     .to_owned(),

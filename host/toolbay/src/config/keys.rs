@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-/// Live keys: keys that take effect while the server runs, and tables of which all keys do.
+/// Live keys: the keys whose changes take effect while the server runs, and the tables with only
+/// such keys.
 const LIVE_KEYS: [&str; 9] = [
     "caller_rate_limit",
     "http.allowed_hosts",
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_effect_is_told_from_what_needs_a_restart() {
+    fn live_keys_are_distinguished_from_keys_that_need_a_restart() {
         let old = keys(
             "log = \"info\"\npage_size = 7\n[limits]\nfuel = 1\n[server]\ncalls = 2\ninstructions = \"a\"",
         );

@@ -217,7 +217,7 @@ impl Config {
         self.console.check(&self.http)?;
         if self.ceilings.oversize.is_some() {
             return Err(ConfigError(
-                "ceilings.oversize: it has no ceiling; set limits.oversize".to_owned(),
+                "ceilings.oversize: this setting has no ceiling; set limits.oversize".to_owned(),
             ));
         }
         self.server.check()?;

@@ -99,7 +99,7 @@ impl ConfigLocation {
     }
 
     /// Returns the current text of the file, valid or not. The text is empty if there is no file
-    /// and none must exist, and `None` if it cannot be read. Blocks.
+    /// and none is required, and `None` if the file cannot be read. Blocks.
     pub(super) fn read_unchecked(&self) -> Option<String> {
         match self.read().ok()? {
             (Some((_, text)), _) => Some(text),
@@ -107,8 +107,7 @@ impl ConfigLocation {
         }
     }
 
-    /// Reads the current file. Blocks, but not on a file that another program would have to write
-    /// to.
+    /// Reads the current file. Blocks, but does not wait for the writer of a FIFO.
     ///
     /// # Errors
     ///
@@ -157,7 +156,7 @@ impl ConfigLocation {
                         }
                     }
                     (Self::Required(_), _) => Err(ConfigError(format!(
-                        "{name} does not exist any more; for a server without configuration, restart it"
+                        "{name} does not exist any more; to run without a configuration, restart the server"
                     ))),
                     _ => Err(failed(error)),
                 };
@@ -222,7 +221,8 @@ fn find_similar_file(path: &Path) -> Option<String> {
 }
 
 /// Returns the directory that contains the plugin directory, by the path that the operator set. For
-/// a link, it is the directory of the link, not of its target. `None` if there is none.
+/// a link, it is the directory of the link, not of its target. `None` if there is no such
+/// directory.
 fn parent_folder(plugins: &Path) -> Option<PathBuf> {
     if plugins.file_name().is_some() {
         return plugins.parent().map(Path::to_owned);
@@ -321,7 +321,7 @@ mod tests {
         let required = || read(ConfigLocation::Required);
         assert_eq!(default(), Ok(None));
         let gone =
-            "toolbay.toml does not exist any more; for a server without configuration, restart it";
+            "toolbay.toml does not exist any more; to run without a configuration, restart the server";
         assert_eq!(required(), Err(gone.to_owned()));
         std::os::unix::fs::symlink("missing", &path).unwrap();
         let dangling = Err("toolbay.toml is a link to a file that does not exist".to_owned());
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_file_follows_from_what_the_operator_named() {
+    fn the_location_follows_from_flags_and_variables() {
         let default = |path: &str| ConfigLocation::Default(path.into());
         assert_eq!(located(None, false, None, &[]), default("toolbay.toml"));
         assert_eq!(

@@ -30,7 +30,7 @@ const RESOURCE_VARIABLE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 #[serde(deny_unknown_fields, default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a key that an operator sets for itself"
+    reason = "each is a separate configuration key"
 )]
 pub struct OtelConfig {
     /// The base URL of an OTLP/HTTP collector, such as `http://127.0.0.1:4318`. `None` (the

@@ -128,7 +128,7 @@ impl Config {
             let asked = asked.to_config_string();
             let ceiling = ceiling.to_config_string();
             format!(
-                "ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow"
+                "ceilings.{key} = {asked} was lowered to {ceiling}, the maximum that this server can allow"
             )
         };
         above

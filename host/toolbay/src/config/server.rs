@@ -23,7 +23,7 @@ const MAX_CALLS: usize = 4096;
 /// Default of `server.request_memory`, in requests of the maximum size.
 const DEFAULT_REQUESTS: u64 = 64;
 
-/// Default of `server.request_memory` if requests are small, so that many of them can wait.
+/// Minimum default of `server.request_memory`, so that many small requests can wait.
 const MIN_DEFAULT_REQUEST_BYTES: ByteSize = ByteSize::mib(64);
 
 /// Minimum of `server.request_memory`, in requests of the maximum size. A parsed request takes

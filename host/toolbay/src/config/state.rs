@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plugin_folders_have_states_of_their_own_however_they_are_written() {
+    fn each_plugin_folder_has_a_separate_state_however_its_path_is_written() {
         let dir = tempfile::tempdir().unwrap();
         let a = dir.path().join("a");
         let b = dir.path().join("b");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_set_gets_a_folder_in_it_and_an_empty_one_keeps_nothing() {
+    fn state_is_in_a_subfolder_of_a_set_folder_and_off_for_an_empty_path() {
         let mut state = StateConfig {
             folder: Some("here".into()),
             ..StateConfig::default()

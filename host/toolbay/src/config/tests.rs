@@ -54,7 +54,7 @@ fn each_layer_wins_over_the_one_below() {
 }
 
 #[test]
-fn a_proxy_is_set_by_the_file_or_by_a_variable_which_alone_may_have_a_password() {
+fn a_proxy_password_is_accepted_only_in_a_variable() {
     let proxy = |text: &str, variables: &[(&str, &str)]| {
         Ok::<_, String>(
             load(text, variables, Flags::default())?
@@ -111,7 +111,7 @@ fn a_proxy_is_set_by_the_file_or_by_a_variable_which_alone_may_have_a_password()
 }
 
 #[test]
-fn mistakes_name_their_place_and_what_was_expected() {
+fn mistakes_are_reported_with_their_position_and_the_expected_value() {
     let variable = |name, value| load("", &[(name, value)], Flags::default()).unwrap_err();
     let file = |text| load(text, &[], Flags::default()).unwrap_err();
     let said = [
@@ -183,7 +183,7 @@ fn mistakes_name_their_place_and_what_was_expected() {
 }
 
 #[test]
-fn zero_is_refused_where_nothing_would_work_and_accepted_where_it_means_none() {
+fn zero_is_accepted_only_where_it_means_none() {
     let refused = [
         ("limits", "fuel", "0"),
         ("limits", "timeout", "\"0s\""),
@@ -349,7 +349,7 @@ fn ceilings_can_be_raised_and_lowered() {
     assert_eq!(
         config.clamp_messages(),
         [format!(
-            "ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow"
+            "ceilings.handles = 99999999 was lowered to {most}, the maximum that this server can allow"
         )]
     );
 }

@@ -1,4 +1,4 @@
-//! Lists of strings, which a variable writes as one string.
+//! Lists of strings. A variable contains the list as one string.
 
 use serde::{Deserialize, Deserializer};
 

@@ -23,8 +23,8 @@ enum TokenEntry {
 }
 
 impl RemainingTokens {
-    /// Reads the tokens of the current file. `None` if they cannot be distinguished from a mistake.
-    /// Blocks.
+    /// Reads the tokens of the current file. `None` if a mistake in the file could be the reason
+    /// why tokens are missing. Blocks.
     pub(crate) fn read(
         flags: &Flags,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -110,7 +110,8 @@ impl Http {
         }
     }
 
-    /// Replaces the tokens, and remembers those with `tools` whose name and hash are gone.
+    /// Replaces the tokens. Remembers each removed token with `tools`, unless a new token has the
+    /// same name or hash.
     pub(super) fn replace_tokens(&mut self, tokens: Vec<Token>) {
         let before = std::mem::replace(&mut self.tokens, tokens);
         let is_gone = |old: &Token| {
@@ -185,7 +186,7 @@ mod tests {
         Config::from_text(text, &[], &flags).unwrap()
     }
 
-    /// Returns the name of each token, its tools, and whether it opens the console.
+    /// Name of a token, its tools, and whether it opens the console.
     type Left = (String, Option<Vec<String>>, bool);
 
     /// Returns the remaining tokens of a configuration when its file has this text.
@@ -193,7 +194,7 @@ mod tests {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
         assert!(
             narrowed.http.needs_token(),
-            "no one is let in without a token"
+            "a token is still required"
         );
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
         let tokens = narrowed.http.tokens.iter();
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_whose_tools_are_missing_keeps_its_own() {
+    fn a_token_whose_tools_are_missing_keeps_its_previous_ones() {
         let tools = |before: &str, now: &str| {
             let now = config(now).http.tokens.remove(0);
             let tools = config(before).http.with_previous_tools(&now).tools;
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn removals_count_and_additions_do_not() {
+    fn removals_take_effect_and_additions_do_not() {
         let ada = token("ada", 'a', "");
         let bob = token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true");
         let both = format!("{ada}{bob}");

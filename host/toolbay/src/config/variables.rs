@@ -38,7 +38,8 @@ const TABLE_NAMES: [&str; 17] = [
     "otel",
 ];
 
-/// Returns the environment variables of this process that are text. No other variable is a setting.
+/// Returns the environment variables of this process. Skips variables of other programs that are
+/// not UTF-8.
 ///
 /// # Errors
 ///
@@ -179,6 +180,6 @@ mod tests {
         TABLE_NAMES
             .into_iter()
             .find(|table| *table == name)
-            .unwrap_or_else(|| panic!("{name} is no table of variables"))
+            .unwrap_or_else(|| panic!("{name} is not in TABLE_NAMES"))
     }
 }

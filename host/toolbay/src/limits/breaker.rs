@@ -44,8 +44,8 @@ struct CrashStreak {
 }
 
 impl CircuitBreaker {
-    /// Checks whether calls are allowed now. `enabled` is the number of times that the operator has
-    /// enabled the plugin. Crashes before the last time do not count.
+    /// Checks whether calls are allowed now. `resume_count` is the number of times that the
+    /// operator has enabled the plugin. Crashes before the last time do not count.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl CircuitBreaker {
     }
 
     /// Records how a call of the caller ended. Returns whether this disables the plugin for the
-    /// caller: after `rules.crashes` consecutive crashes, or after the first crash since it was
-    /// enabled again.
+    /// caller: after `rules.crashes` consecutive crashes, or after the first crash once a disable
+    /// duration has passed.
     pub(crate) fn record_outcome(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with_streak(|state| {
             if !crashed {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn once_enabled_again_one_crash_disables_and_one_success_resets() {
+    fn after_the_disable_duration_one_crash_disables_and_one_success_resets() {
         let breaker = CircuitBreaker::default();
         let short = BreakerRules {
             disable_duration: Duration::ZERO,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_enables_it_makes_it_forget_its_crashes() {
+    fn enabling_the_plugin_resets_its_crashes() {
         let breaker = CircuitBreaker::default();
         assert_eq!(
             [true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_switched_off() {
+    fn zero_crashes_turn_the_breaker_off() {
         let breaker = CircuitBreaker::default();
         assert!((0..100).all(|_| !breaker.record_outcome(
             true,

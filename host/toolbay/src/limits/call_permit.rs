@@ -14,10 +14,11 @@ use crate::limits::fair_semaphore::{FairPermits, FairSemaphore, PartyId, WaitPri
 /// busy plugin therefore does not hold a permit of the server.
 #[derive(Debug)]
 pub(crate) struct PermitRoute<'a> {
+    /// Permits to compute: of the client, of the target, of the plugin, and of the server.
     pub(crate) stages: [Option<PermitStage<'a>>; 4],
     /// Memory: of the target's share, of the plugin's share, and of the server.
     pub(crate) memory: [Option<PermitStage<'a>>; 3],
-    /// Permits of waiting calls: of the server and of the plugin.
+    /// Permits of suspended calls: of the server and of the plugin.
     pub(crate) waits: [Option<PermitStage<'a>>; 2],
 }
 
@@ -46,7 +47,7 @@ pub(crate) type MemoryPermits = [Option<FairPermits>; 3];
 /// The permit of one call. Dropping it releases its permits and its memory.
 #[derive(Debug)]
 pub(crate) struct CallPermit {
-    /// Sources of permits of waiting calls; `None` if there are none.
+    /// Sources of permits of suspended calls; `None` if the call cannot be suspended.
     waits: [Option<PlaceSource>; 2],
     held: Mutex<HeldPermits>,
     _memory: MemoryPermits,
@@ -57,7 +58,8 @@ pub(crate) struct CallPermit {
 enum HeldPermits {
     /// Permits to compute.
     Places(ComputePermits),
-    /// Permits to wait, and the sources of the compute permits that were released in exchange.
+    /// Permits of a suspended call, and the sources of the compute permits that were released in
+    /// exchange.
     Waits {
         _waits: [FairPermits; 2],
         wanted: [Option<PlaceSource>; 4],

@@ -116,8 +116,8 @@ impl FairSemaphore {
         self.permits
     }
 
-    /// Returns the number of permits that `party` can hold now: its limit if it has reached that,
-    /// and all permits otherwise.
+    /// Returns the number of permits that `party` can hold now: its limit if it has reached that
+    /// limit, or else all permits.
     pub(crate) fn max_for_party(&self, party: PartyId) -> u32 {
         let is_at_bound = self
             .lock()

@@ -8,8 +8,8 @@ use crate::limits::fair_semaphore::{FairSemaphore, PartyId};
 /// Permits of one plugin, and its share of the server's memory.
 #[derive(Debug)]
 pub(crate) struct PluginPlaces {
-    /// Mixed into the number of each target, so that one client can distinguish the targets of all
-    /// plugins.
+    /// Mixed into the party id of each target, so that targets of different plugins are different
+    /// parties of a client.
     pub(crate) number: u64,
     pub(crate) own: SharedPart,
     pub(crate) waits: Arc<FairSemaphore>,

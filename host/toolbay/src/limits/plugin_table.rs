@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_has_its_own_and_keeps_it() {
+    fn each_plugin_version_keeps_its_own_value() {
         let values = ByPlugin::default();
         let old = plugin();
         let first = values.get_or_insert_with(&old, || 1);
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(
             *values.get_or_insert_with(&new, || 3),
             3,
-            "a reload begins anew"
+            "a reloaded plugin has a new value"
         );
         assert_eq!(
             *values.get_or_insert_with(&old, || 4),
@@ -82,7 +82,7 @@ mod tests {
         values.get_or_insert_with(&plugin(), || 5);
         assert!(
             values.table.lock().len() <= 2,
-            "nothing is kept for a version that is gone"
+            "the value of a dropped version is removed"
         );
     }
 }

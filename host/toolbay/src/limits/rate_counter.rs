@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_has_as_many() {
+    fn each_tool_has_a_separate_rate() {
         let rates = ToolRates::new(toml::from_str("calls = 1\nper = \"1h\"").unwrap()).unwrap();
         rates.take("a").unwrap();
         rates.take("b").unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_whose_rate_is_full_again_are_forgotten() {
+    fn full_buckets_are_dropped() {
         let rates = ToolRates::new(toml::from_str("calls = 1\nper = \"1ns\"").unwrap()).unwrap();
         for tool in 0..10 * MIN_SWEEP_THRESHOLD {
             rates.take(&tool.to_string()).unwrap();

@@ -28,8 +28,8 @@ struct UsageSample {
     stopped: bool,
 }
 
-/// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `[limits]`
-/// table.
+/// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `limits`
+/// line of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitSuggestion {
     /// Number of recorded calls.

@@ -87,7 +87,7 @@ impl ServerPermits {
         let memory = memory_permits(limits.memory);
         Self {
             calls: Arc::new(shared(calls, is_shared)),
-            // A waiting call keeps its memory, so one caller gets at most half of it.
+            // A suspended call keeps its memory, so one caller gets at most half of it.
             memory: Arc::new(FairSemaphore::new(
                 memory,
                 if is_shared { half(memory) } else { memory },
@@ -236,7 +236,7 @@ impl ServerPermits {
         let server = stage(&self.calls, own, CapacityLimit::Server);
         PermitRoute {
             // A call that waits for a permit holds those of the stages before it. The limits of its
-            // client and its target bound them.
+            // client and its target bound their number.
             stages: [
                 stage(&client.calls, called, CapacityLimit::Client),
                 of_target,

@@ -28,9 +28,9 @@ impl LatencyClass {
     /// Records a call that computed for `took`. `idled` is true if it waited for something, such as
     /// a response. Two concurrent calls may count as one.
     ///
-    /// A call that waits continues on the guests' runtime, wherever it started. If it started
-    /// elsewhere, it must move while it waits, and the event that it waits for can wake the runtime
-    /// before the move is done.
+    /// A call that waits does not count as short: it continues on the guests' runtime, wherever it
+    /// started. If it started elsewhere, it must move while it waits, and the event that it waits
+    /// for can wake the runtime before the move is done.
     pub(crate) fn record_call(&self, took: Duration, idled: bool) {
         let known = self.0.load(Ordering::Relaxed);
         let now = match (took <= MAX_SHORT_CALL, idled) {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
+    fn a_plugin_is_quick_after_short_calls_and_not_soon_after_a_long_one() {
         let pace = LatencyClass::default();
         let until_quick = |pace: &LatencyClass| {
             (0..=LONG_CALL_PENALTY + MIN_SHORT_CALLS).find(|_| {
@@ -69,14 +69,14 @@ mod tests {
         assert_eq!(
             until_quick(&pace),
             Some(MIN_SHORT_CALLS),
-            "a call that waits is no reason for doubt"
+            "a short call that waited adds no penalty"
         );
         pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), true);
         pace.record_call(MAX_SHORT_CALL, true);
         assert_eq!(
             until_quick(&pace),
             Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS),
-            "and does not end it"
+            "and does not end the penalty"
         );
     }
 }

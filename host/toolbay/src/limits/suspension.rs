@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_it_is_disabled_for_is_known_until_it_is_enabled_or_time_passes() {
+    fn disabled_callers_are_listed_until_the_plugin_is_resumed_or_time_passes() {
         let suspension = PluginSuspension::default();
         suspension.record_disabled("ada", Duration::ZERO);
         suspension.record_disabled("bob", Duration::from_mins(1));

@@ -5,6 +5,6 @@
 /// requires a single thread.
 pub(crate) fn start_background_purge() {
     if let Err(error) = tikv_jemalloc_ctl::background_thread::write(true) {
-        tracing::debug!("memory is returned to the system late: {error}");
+        tracing::debug!("idle threads do not return freed memory to the system: {error}");
     }
 }

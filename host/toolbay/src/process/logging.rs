@@ -112,7 +112,7 @@ pub(crate) fn set_filter(filter: &str) -> Result<(), String> {
 }
 
 /// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. Log events
-/// also go to `records`, if present.
+/// also go to `export_layer`, if present.
 ///
 /// # Errors
 ///
@@ -124,8 +124,8 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
         .with_writer(|| StderrWriter)
         .with_ansi(stderr().is_terminal())
         .with_target(false)
-        // With it, `tracing_subscriber` prints errors on standard error, and ends the process if
-        // that fails.
+        // If enabled, `tracing_subscriber` prints its errors to standard error, and ends the
+        // process if that fails.
         .log_internal_errors(false)
         .with_filter_reloading();
     let handle = builder.reload_handle();
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_alone_is_about_toolbay() {
+    fn a_plain_level_applies_to_toolbay() {
         for (level, full) in [
             ("debug", "toolbay=debug,warn"),
             ("warn", "toolbay=warn,warn"),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_is_refused_with_the_nearest() {
+    fn an_unknown_level_is_refused_with_the_nearest_one() {
         let said = [
             "inof",
             "",

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use procfs::{Current as _, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Highest descriptor limit that this process requests. Some systems allow a thousand million.
+/// Highest descriptor limit that this process requests. Some systems allow a billion.
 const MAX_DESCRIPTORS: u64 = 1 << 20;
 
 /// Returns the machine's memory in bytes, or the smallest limit of a control group above this

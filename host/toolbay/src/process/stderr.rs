@@ -1,10 +1,10 @@
 //! Standard error as a stream that never blocks its writers.
 //!
-//! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a
-//! full disk. Neither may hold up a call or end the server. So lines go into a [`StderrQueue`] of
-//! bounded size, which a thread of its own empties. The thread may wait for good; nobody waits for
-//! it, but for a moment when the process ends. What finds no room, or cannot be written, is
-//! counted, and the number is the first thing to be said when there is room again.
+//! A full pipe blocks its writer, and writing fails if the reader has exited or the disk is full.
+//! None of this may delay a call or end the server. Lines therefore go into a [`StderrQueue`] of
+//! bounded size, which a separate thread writes out. That thread may block indefinitely. Other
+//! threads wait for it only briefly, when the process ends. Lines that exceed the capacity or
+//! cannot be written are counted. Their number is reported as soon as writing succeeds again.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
@@ -141,7 +141,7 @@ impl StderrQueue {
         self.changed.notify_all();
     }
 
-    /// Waits until everything is written, for at most `patience`.
+    /// Waits until everything is written, for at most `timeout`.
     fn flush(&self, patience: Duration) {
         let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
         self.changed
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_does_not_read_holds_up_nobody_and_learns_what_is_missing() {
+    fn a_blocked_reader_delays_no_writer_and_receives_the_count_of_lost_lines() {
         let (queue, mut reader) = started();
         let line = format!("{}\n", "x".repeat(1023));
         let pushed = 4 * QUEUE_CAPACITY / line.len();
@@ -323,14 +323,14 @@ mod tests {
         }
         assert!(
             told > 0 && read + told == pushed,
-            "{read} read, {told} told"
+            "{read} read, {told} reported"
         );
         queue.push(b"and so on\n");
         assert_eq!(next(&mut reader), "and so on\n");
     }
 
     #[test]
-    fn a_reader_that_has_gone_and_a_full_disk_are_no_errors() {
+    fn a_closed_pipe_and_a_full_disk_are_not_errors() {
         let (queue, reader) = started();
         drop(reader);
         let full = writing_to(File::options().write(true).open("/dev/full").unwrap());
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_written_are_counted_and_told() {
+    fn lines_that_cannot_be_written_are_counted_and_reported() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut output = BlockingOutput {
             file: &full,
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_would_block_is_waited_for() {
+    fn a_nonblocking_stream_is_waited_for() {
         let (reader, writer) = pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();
         let queue = writing_to(File::from(OwnedFd::from(writer)));

@@ -151,8 +151,8 @@ impl RunningConfig {
         })
     }
 
-    /// Removes the tokens and rights that the file no longer contains, even if the file is invalid
-    /// otherwise.
+    /// Removes the tokens and rights that the file no longer contains, even if the rest of the file
+    /// is invalid.
     fn remove_tokens(&mut self, server: &Server) {
         let variables = environment_variables().unwrap_or_default();
         let remaining = RemainingTokens::read(&self.flags, variables);
@@ -182,7 +182,7 @@ impl RunningConfig {
 }
 
 /// Log message for a configuration without tokens.
-const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: no one is let in until one is added, or until the server is restarted";
+const NO_TOKENS_MESSAGE: &str = "http.tokens has no entries any more: every caller is rejected until one is added or the server is restarted";
 
 /// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Confinement of the server process (`server.confine`), in addition to the sandbox.
 //!
-//! The kernel cannot be asked later for what was given up. So the server looks at the grants once,
-//! when it starts, and keeps what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles)
-//! tells the loader which later grants want more. Programs that print secrets are started by a
-//! worker, a process of this program that is not confined: it reads the grants itself, and they are
-//! files that the server cannot write.
+//! A process cannot regain access that it has dropped. The server therefore reads the grants once,
+//! at startup, and retains the access that they need. With
+//! [`ReachableFiles`](toolbay_confine::ReachableFiles), the loader finds later grants that need
+//! more. Programs that print secrets are started by a worker: an unconfined process of this
+//! program. It reads the grants itself, from files that the server cannot write.
 
 mod required_access;
 
@@ -38,8 +38,8 @@ pub(crate) struct ServerConfinement {
 }
 
 impl ServerConfinement {
-    /// Confines this process as `config` requires, to what it `required_access`. Must be called
-    /// before the process starts a second thread.
+    /// Confines this process as `config` requires, to the access in `needs`. Must be called before
+    /// the process starts a second thread.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl ServerConfinement {
             ))
         })?;
         let created = create_folders(config);
-        // A confined process cannot open it. Without it, connections of this machine count against
-        // their address.
+        // A confined process cannot open this lookup. Without it, connections from this machine are
+        // counted per address instead of per account.
         if let Err(error) = toolbay_socket::open_user_lookup() {
             tracing::debug!(%error, "the accounts of local connections cannot be found");
         }

@@ -41,7 +41,7 @@ pub(super) struct ConsoleBackend {
     audit: Option<PathBuf>,
     contents: bool,
     rights: OperatorRights,
-    /// The share of each caller that has called a tool. There are at most as many as tokens.
+    /// The share of each caller that has called a tool, by name. There is at most one per token.
     clients: Mutex<BTreeMap<String, Arc<dyn ClientShare>>>,
 }
 
@@ -190,7 +190,7 @@ impl ConsoleOperations for ConsoleBackend {
     }
 
     fn may_use(&self, viewer: &ConsoleViewer, tool: &str) -> bool {
-        // An operator without a token could call every tool without one.
+        // A local operator has no token. Callers without a token can call every tool.
         viewer.local || self.rights.allow(&viewer.name, tool)
     }
 
@@ -314,7 +314,7 @@ impl ConsoleOperations for ConsoleBackend {
 }
 
 impl ConsoleBackend {
-    /// Creates the access to the server of this service.
+    /// Creates the console's access to the server that runs `service`.
     pub(super) fn new(service: &CallService, config: &Config) -> Self {
         Self {
             service: service.clone(),

@@ -37,13 +37,14 @@ impl OperatorRights {
 }
 
 impl ConsoleOperators {
-    /// Creates the operators that `access` lets in.
+    /// Creates the operators that `access` admits.
     pub(super) const fn new(access: ConsoleAccess, rights: OperatorRights) -> Self {
         Self { access, rights }
     }
 
     /// Restricts access to the operators that `config` names, and updates their rights. A console
-    /// that is opened through the log stays so if no token is required.
+    /// that is opened with an address from the log is still opened that way if no token is
+    /// required.
     pub(crate) fn update(&self, config: &Config) {
         if !matches!(
             config.console.opener(&config.http),

@@ -78,9 +78,9 @@ fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
     found
 }
 
-/// Returns the directories for sockets, in order of preference. Clients start servers with few of
-/// the user's variables. Without `XDG_RUNTIME_DIR`, the runtime directory is where systemd creates
-/// it.
+/// Returns the directories for sockets, in order of preference. Clients pass few of the user's
+/// environment variables to a server. If `XDG_RUNTIME_DIR` is unset, the path that systemd uses is
+/// tried.
 fn socket_folders() -> Vec<PathBuf> {
     let variable = |name| {
         std::env::var_os(name)
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_found_until_it_is_removed_and_those_of_the_dead_are_removed() {
+    fn a_socket_is_found_until_it_is_removed_and_abandoned_ones_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("toolbay");
         assert!(find_servers_in(std::slice::from_ref(&folder)).is_empty() && !folder.exists());
@@ -162,7 +162,7 @@ mod tests {
         let dead = folder.join("4294967295.sock");
         drop(UnixListener::bind(&dead).unwrap());
         fs::write(folder.join("notes.txt"), "kept").unwrap();
-        fs::write(folder.join("4294967294.sock"), "kept: it is no socket").unwrap();
+        fs::write(folder.join("4294967294.sock"), "kept: it is not a socket").unwrap();
         let socket = ConsoleSocket::bind_in(std::slice::from_ref(&folder)).unwrap();
         assert!(
             !dead.exists()
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_others_a_link_and_a_file_are_not_used() {
+    fn a_folder_that_others_can_enter_a_link_and_a_file_are_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for (name, mode) in [("open", 0o755), ("writable", 0o770), ("group", 0o710)] {

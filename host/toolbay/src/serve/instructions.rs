@@ -7,7 +7,7 @@ use toolbay_catalog::{PluginReport, Snapshot};
 use toolbay_mcp::CallerRights;
 use toolbay_model::text::clean_line;
 
-/// Maximum length of the instructions, in characters, if the operator's text leaves room. Clients
+/// Maximum length of the instructions, in characters, unless the operator's text is longer. Clients
 /// silently truncate longer ones.
 const MAX_CHARS: usize = 2_048;
 
@@ -25,8 +25,8 @@ const MAX_LINE_BYTES: usize = 240;
 /// Maximum number of names in the line about a plugin without a description of itself.
 const MAX_NAMES: usize = 5;
 
-/// Returns the instructions for a client with these rights. `own` is the operator's text. A plugin
-/// of which the client can access nothing has no line.
+/// Returns the instructions for a client with these rights. `operator_text` precedes the lines
+/// about plugins. A plugin that offers nothing to the client has no line.
 pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> String {
     let own = own.trim_end();
     let mut room = MAX_CHARS
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_the_operator_comes_first_and_takes_the_room_of_the_lines() {
+    fn the_operators_text_comes_first_and_reduces_the_space_for_lines() {
         let plugins = || (0..100).map(|n| (format!("p{n:04}"), report(Some("Wörter."), &["t"])));
         let own = "ü".repeat(1_000);
         let text = render(&snapshot(plugins()), &CallerRights::All, &own);

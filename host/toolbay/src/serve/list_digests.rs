@@ -1,4 +1,4 @@
-//! Digests of the lists per rights of callers, computed once each.
+//! Cached digests of the lists, one for each set of caller rights.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_of_its_list_and_not_of_another() {
+    fn a_digest_belongs_to_one_generation_of_the_lists() {
         let views = ViewDigests::default();
         let of = |listing| {
             views.digests(

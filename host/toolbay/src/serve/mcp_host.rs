@@ -23,7 +23,7 @@ use crate::serve::instructions;
 use crate::serve::list_digests::ViewDigests;
 use crate::serve::metrics_collector::render_metrics;
 
-/// The service as the protocol sees it.
+/// The service, as the protocol accesses it.
 pub(crate) struct ServerHost {
     service: CallService,
     /// Digests of the lists, per rights of callers.

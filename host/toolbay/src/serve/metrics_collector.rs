@@ -1,4 +1,4 @@
-//! Collects the server's metrics: its own counters and the current figures of its parts.
+//! Collects the server's metrics: its own counters and the current values of its parts.
 
 use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_mcp::{MetricsForm, TransportTraffic};

@@ -16,7 +16,7 @@ use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{McpServer, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallObserver, CallResult};
-use toolbay_otel::ExporterGuard as Sending;
+use toolbay_otel::ExporterGuard;
 use toolbay_sandbox::Sandbox;
 
 use crate::call::service::CallService;
@@ -40,7 +40,7 @@ const MAX_PATH_BYTES: usize = 4_000;
 /// calls that are running continue.
 pub struct Server {
     service: CallService,
-    /// The service as the protocol sees it.
+    /// The service, as the protocol accesses it.
     host: Arc<ServerHost>,
     /// The protocol's side of the server, for all transports.
     protocol: Arc<McpServer>,
@@ -49,7 +49,7 @@ pub struct Server {
     config: Config,
     /// Sender of telemetry. Dropped early, while there are still metrics to collect. Dropping it
     /// sends pending data.
-    sending: Option<Sending>,
+    sending: Option<ExporterGuard>,
     /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
     pub(super) rules: Option<Arc<LiveRules>>,
     /// Access control for HTTP.
@@ -173,7 +173,7 @@ impl Server {
 
     /// Like [`Server::call`], for a caller that can ask a person. If the operator requires approval
     /// of the call, `allow` receives the question once the arguments are valid, and returns whether
-    /// the call is allowed. Otherwise, it is not called.
+    /// the call is allowed. If no approval is required, `allow` is not called.
     pub async fn call_allowed(
         &self,
         tool: String,
@@ -204,8 +204,8 @@ impl Server {
     }
 
     /// Serves the console on this socket, in addition to a client on a pair of streams, until the
-    /// returned handle is dropped. The console is created when it is first opened, and shows events
-    /// from then on.
+    /// returned handle is dropped. The console is created when it is first opened, and shows only
+    /// later events.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Server {
     }
 
     /// Ends the sessions of tokens that were removed, and removes their tasks and stored results. A
-    /// token that is added later with the same name does not have them.
+    /// token that is added later with the same name does not inherit them.
     pub(crate) fn forget_tokens<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             let caller = http::token_caller_name(name);

@@ -120,7 +120,7 @@ impl ServerBuilder {
         self.start_with(None)
     }
 
-    /// Like [`ServerBuilder::start`], with the file to record to if it had to be opened before.
+    /// Like [`ServerBuilder::start`], with `recording_file` if it is already open.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl ServerBuilder {
     }
 
     fn open_request_states(&self) -> anyhow::Result<RequestStates> {
-        // A command makes one call and is never asked questions, so it needs no persistent keys.
+        // A command makes one call and answers no questions later, so it needs no persistent keys.
         if self.watch {
             server_parts::open_request_states(&self.config)
         } else {
@@ -220,7 +220,7 @@ impl ServerBuilder {
     }
 }
 
-/// Adds what is notified of new snapshots.
+/// Adds the listeners that are notified of new snapshots.
 fn add_listeners(
     publisher: CatalogPublisher,
     observers: &EnabledObservers,

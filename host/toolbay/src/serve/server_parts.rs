@@ -78,8 +78,8 @@ pub(super) fn create_metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
     (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
-/// Creates the data source of the console, if there is one. It receives log lines from this point
-/// on.
+/// Creates the data source of the console, if there is a console and `serves_clients` is set. It
+/// receives log lines from this point on.
 pub(super) fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
     config.console.opener(&config.http).filter(|_| serves)?;
     let watch = Arc::<ServerActivity>::default();
@@ -100,7 +100,7 @@ pub(super) fn open_audit_log(config: &Config) -> anyhow::Result<Option<ServerAud
     )))
 }
 
-/// Opens the recording that the configuration requests. Its file may be `opened` already.
+/// Opens the recording that the configuration requests. `file` is its file if it is already open.
 pub(super) fn open_recording(
     config: &Config,
     opened: Option<RecordingFile>,

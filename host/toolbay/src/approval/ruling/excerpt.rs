@@ -17,7 +17,7 @@ const LINE_PREFIX: &str = "    | ";
 /// Maximum width of a line of arguments, in columns. Dialogs do not wrap lines of this width.
 const LINE_WIDTH: usize = 64;
 
-/// Maximum number of characters that are shown of all arguments.
+/// Maximum number of characters of the arguments that are shown.
 const MAX_CHARS: usize = 4_000;
 
 /// Maximum length of a string that is never shortened, in units. If not everything fits, a longer
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_are_shortened_and_what_is_short_is_there() {
+    fn long_strings_are_shortened_and_short_ones_are_complete() {
         let content = "x".repeat(100_000);
         let excerpt = of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
         assert_eq!(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_and_the_end_of_what_has_many_parts_are_shown() {
+    fn arguments_with_many_parts_are_reduced_to_their_beginning_and_end() {
         let excerpt =
             of(&json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}));
         assert!(
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_shown_too() {
+    fn text_that_is_not_json_is_shown_too() {
         for text in ["", "\"", "{\"a\":\"\\", "[redacted]", "\"\"\"\"", "a\nb"] {
             assert!(
                 excerpt(text)

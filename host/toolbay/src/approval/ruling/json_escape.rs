@@ -60,8 +60,8 @@ impl PrecedingText {
     }
 }
 
-/// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its
-/// characters.
+/// Returns the first `max_chars` characters of `text` on one line, escaped by
+/// [`PrecedingText::escape_hidden`]. An ellipsis replaces the rest.
 pub(super) fn visible_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut before = PrecedingText::default();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_is_an_escape_and_the_json_is_the_same() {
+    fn invisible_characters_are_escaped_and_the_json_value_is_unchanged() {
         for (text, expected) in [
             (
                 "plain text, é, 漢字, עברית, 🙂",
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_one_unit_and_a_broken_one_is_no_problem() {
+    fn an_escape_is_one_unit_and_a_broken_one_is_accepted() {
         let all = |json| units(json).map(|(_, unit)| unit).collect::<Vec<_>>();
         assert_eq!(
             all(r#"a\"\\\u00e9é"#),

@@ -43,7 +43,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     lines.extend(
         private_networks
             .iter()
-            .map(|network| format!("reach the private network {network} in this way")),
+            .map(|network| format!("reach the private network {network} with these requests and connections")),
     );
     let carried = environment
         .secrets
@@ -59,7 +59,7 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     }
     match state.map(|state| state.scope) {
         Some(StateScope::Plugin) => {
-            lines.push("keep data for later calls, of other callers, too".to_owned());
+            lines.push("keep data for later calls, also of other callers".to_owned());
         }
         Some(StateScope::Caller) => {
             lines.push("keep data for later calls of the same caller".to_owned());
@@ -153,13 +153,13 @@ mod tests {
         send requests to https://api.example.com
         send requests to https://*.example.org (only GET, PUT, only below /v1, /v2)
         connect to db.example.com:5432 (TCP)
-        reach the private network 10.1.0.0/16 in this way
+        reach the private network 10.1.0.0/16 with these requests and connections
         read environment variables of the server: LANG, TZ
-        keep data for later calls, of other callers, too
+        keep data for later calls, also of other callers
         ");
         assert!(
             !all.contains("srv"),
-            "where a folder is is nobody's business: {all}"
+            "a host path is shown: {all}"
         );
         let own = "[permissions]\nstate = { scope = \"caller\" }";
         assert_eq!(of(own), "keep data for later calls of the same caller");

@@ -76,7 +76,7 @@ impl RememberedApprovals {
 }
 
 impl GivenApproval {
-    /// Returns whether the approval is still valid. `life` is the lifetime outside of a session.
+    /// Returns whether the approval is still valid. `lifetime` applies outside of a session.
     fn is_valid(&self, life: Duration) -> bool {
         matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_yes_counts_for_its_tool_and_its_session() {
+    fn an_approval_covers_only_its_tool_and_session() {
         let remembered = RememberedApprovals::default();
         remembered.remember(ApprovalScope::Session(1), "erase");
         assert!(remembered.is_approved(ApprovalScope::Session(1), "erase"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_a_bound_in_number() {
+    fn the_number_of_remembered_approvals_is_bounded() {
         let remembered = RememberedApprovals::default();
         for session in 0..10_000 {
             remembered.remember(ApprovalScope::Session(session), "erase");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_outside_of_a_session_has_a_bound_in_time() {
+    fn an_approval_without_a_session_expires() {
         let yes = |scope| GivenApproval {
             scope,
             tool: "erase".to_owned(),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn of_whom_nobody_knows_who_they_are_nothing_is_remembered() {
+    fn no_approval_of_an_unidentified_caller_is_remembered() {
         let ada = CallerIdentity::from_name("token:ada");
         assert_eq!(
             ApprovalScope::for_request(None, ada.as_ref()),

@@ -110,7 +110,7 @@ fn yes() -> Value {
 }
 
 #[test]
-fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
+fn an_approval_admits_the_call_once_and_leaves_nothing_in_the_journal() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let first = rule(&offer, &remembered, CallJournal::default());
@@ -165,7 +165,7 @@ fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
 
 /// A client can send any answers with the first request (`inputResponses` without `requestState`).
 #[test]
-fn an_answer_that_nobody_asked_for_counts_for_nothing() {
+fn an_answer_without_a_question_is_ignored() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let mut made_up = with_answer(CallJournal::default(), &yes());
@@ -188,7 +188,7 @@ fn an_answer_that_nobody_asked_for_counts_for_nothing() {
 }
 
 #[test]
-fn what_is_no_yes_ends_the_call_or_asks_again() {
+fn an_answer_other_than_yes_ends_the_call_or_asks_again() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let journal = asked(rule(&offer, &remembered, CallJournal::default()));
@@ -252,7 +252,7 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
 }
 
 #[test]
-fn the_rounds_and_the_time_have_bounds() {
+fn the_rounds_and_the_time_are_bounded() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let mut journal = asked(rule(&offer, &remembered, CallJournal::default()));
@@ -281,7 +281,7 @@ fn the_rounds_and_the_time_have_bounds() {
 }
 
 #[test]
-fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
+fn the_first_approval_covers_only_its_session_or_caller() {
     let offer = offer(ApprovalSetting::First);
     let remembered = RememberedApprovals::default();
     let case = |scope| ApprovalCase {
@@ -345,7 +345,7 @@ fn each_call_is_asked_about_even_after_a_yes() {
 }
 
 #[test]
-fn a_client_that_cannot_ask_is_refused_with_what_helps() {
+fn a_client_that_cannot_ask_gets_an_error_that_names_the_setting() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let page = QuestionKindSet::default()
@@ -373,7 +373,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
 }
 
 #[test]
-fn a_call_whose_guest_has_run_already_begins_anew() {
+fn a_call_whose_guest_has_already_run_must_start_again() {
     let offer = offer(ApprovalSetting::Always);
     let remembered = RememberedApprovals::default();
     let journal = CallJournal {
@@ -526,7 +526,7 @@ fn a_secret_in_the_arguments_is_not_shown() {
 }
 
 #[test]
-fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
+fn an_operator_who_answered_is_recorded_with_the_outcome() {
     for (yes, word) in [(true, "approved"), (false, "declined")] {
         let offer = offer(ApprovalSetting::First);
         let remembered = RememberedApprovals::default();

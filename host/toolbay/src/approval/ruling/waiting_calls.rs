@@ -57,7 +57,7 @@ pub(crate) struct ApprovalSubject {
     pub(crate) edition: Option<Digest>,
 }
 
-/// Entry of a waiting call in the table, until it is dropped.
+/// Removes a waiting call from the table when it is dropped.
 #[derive(Debug)]
 struct ApprovalPlace {
     id: u64,
@@ -135,9 +135,10 @@ impl WaitingApprovals {
             .collect()
     }
 
-    /// Answers a call on behalf of the operator `by`, if `may` permits it for the tool. Returns
+    /// Answers a call on behalf of `operator`, if `is_permitted` returns true for the tool. Returns
     /// after the call has taken the answer and withdrawn its question, so that no client can change
-    /// the decision. After a yes, `allowed` computes the outcome from the call and its edition.
+    /// the decision. If `approved` is set, `outcome_if_approved` computes the outcome from the call
+    /// and its edition.
     pub(crate) async fn answer(
         &self,
         id: u64,
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(
             waiting.answer(id + 1, true, "ada", |_| true, made).await,
             ApprovalOutcome::Gone,
-            "it never was"
+            "the id was never used"
         );
         let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
         assert_eq!(said, ApprovalOutcome::Done);
@@ -266,7 +267,7 @@ mod tests {
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(
             futures_util::poll!(&mut answering).is_pending(),
-            "nobody has taken it"
+            "no call has taken the answer"
         );
         OperatorAnswer::wait_for_answer(&mut elsewhere).await;
         assert!(
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_has_ended_waits_no_more_and_no_caller_takes_all_places() {
+    async fn an_ended_call_leaves_the_table_and_no_caller_fills_it() {
         let waiting = WaitingApprovals::default();
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_of_the_client_at_the_same_moment_does_not_hide_one_that_was_given_here() {
+    async fn a_simultaneous_answer_of_the_client_does_not_hide_the_operators() {
         let waiting = WaitingApprovals::default();
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;

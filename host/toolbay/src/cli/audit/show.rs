@@ -19,7 +19,7 @@ const MAX_COLUMN_BYTES: usize = 2_000;
 /// Number of lines that are written at once.
 const LINES_PER_WRITE: usize = 500;
 
-/// The lines to show. A line that does not say what is asked for does not match.
+/// The lines to show. A line without a requested field does not match.
 #[derive(Args, Debug, Default)]
 pub(in crate::cli) struct Filter {
     /// Lines about calls of this tool
@@ -191,7 +191,7 @@ mod tests {
         "usage":{"wall_ms":1.5,"fuel":7},"prev":"0","hash":"1"}"#;
 
     #[test]
-    fn a_line_matches_what_it_says() {
+    fn a_line_matches_by_its_fields() {
         let call = record(CALL);
         let some = |text: &str| Some(text.to_owned());
         let at = |text: &str| Some(since(text).unwrap());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_has_what_matters() {
+    fn a_printed_line_has_the_main_fields_and_no_control_characters() {
         let text = render_line(&record(CALL))
             .split_whitespace()
             .collect::<Vec<_>>()
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_mean_nothing_say_what_would() {
+    fn invalid_options_are_refused_with_the_valid_ones() {
         let said = [
             since("yesterday").unwrap_err(),
             outcome("feul").unwrap_err(),

@@ -27,8 +27,8 @@ const INTERFACE_PERMISSIONS: [(&str, &[&str]); 5] = [
 /// Note about the commented lines of the template.
 const TEMPLATE_ADVICE: &str = "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
 
-/// Returns the template, which allows nothing as it is; `None` if no permission would make a
-/// difference.
+/// Returns the template, which allows nothing until it is edited; `None` if no permission would
+/// make a difference.
 pub(super) fn render(imports: &[String], views: &UiAccess) -> Option<String> {
     let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
     let permissions = INTERFACE_PERMISSIONS
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_allowed_needs_no_grant() {
+    fn imports_that_are_always_allowed_need_no_grant() {
         assert_eq!(render(&[], &UiAccess::default()), None);
         assert_eq!(
             render(

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_chosen_once_each() {
+    fn each_named_sample_is_chosen_once() {
         let samples = samples(&["calculator", "qr", "time"]);
         let chosen = |text: &str| SampleChoice::parse(text, &samples).unwrap().files;
         assert_eq!(
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named_with_what_is() {
+    fn unknown_samples_are_refused_with_the_available_ones() {
         let samples_ = samples(&["calculator", "qr"]);
         let why = |text: &str| {
             SampleChoice::parse(text, &samples_)

@@ -20,7 +20,7 @@ const USERS_PATH: &str = "c/Users";
 /// Maximum number of Windows home folders that are inspected.
 const MAX_HOMES: usize = 100;
 
-/// Folders next to the Windows home folders that are not a user's.
+/// Folders next to the Windows home folders that do not belong to a user.
 const SYSTEM_FOLDERS: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
 
 /// Returns the environment that determines the paths of configuration files.

@@ -164,7 +164,7 @@ pub(super) fn replace_question(
     new: &Map<String, Value>,
 ) -> String {
     format!(
-        "{} has a server {name} already:\n{}\n\nIt would be reached like this instead; what else its entry has would \
+        "{} has a server {name} already:\n{}\n\nThe client would connect to it like this instead; other keys of its entry would \
          stay:\n{}\n\nReplace it? Type y for yes, anything else for no:",
         target.file.path().display(),
         entry_text(target, name, old),

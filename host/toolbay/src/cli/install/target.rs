@@ -22,7 +22,8 @@ pub(super) struct InstallTarget {
     pub(super) found: bool,
 }
 
-/// Selects the configuration file of a client, or the file `named` by the user.
+/// Selects the configuration file of a client. `file_option` is the file that the user named, if
+/// any.
 pub(super) fn find_target(
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,

@@ -121,7 +121,7 @@ impl ReplayReport {
         self.began.get_or_insert_with(began);
     }
 
-    /// Adds a call, which is in line `at` of the recording.
+    /// Adds a call, which is in line `line` of the recording.
     pub(super) fn add(&mut self, at: u64, call: &RecordedCall, status: ReplayStatus) {
         let mut sums = ToolSums::default();
         let is_shown = match &status {

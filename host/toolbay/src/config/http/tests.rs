@@ -30,7 +30,7 @@ fn a_unix_socket_is_an_address_of_this_machine() {
 }
 
 #[test]
-fn a_part_of_a_limit_follows_the_limit() {
+fn default_shares_follow_their_limit() {
     let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true, None);
     let default = http::HttpOptions::default();
     let found = options("");

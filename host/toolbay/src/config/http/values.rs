@@ -13,7 +13,7 @@ use url::Url;
 use crate::config::bounds::{MAX_COUNT, many};
 use crate::config::text_list::parse_list;
 
-/// Minimum `http.stream_keep_alive`. More frequent comments would be a load in themselves.
+/// Minimum `http.stream_keep_alive`. More frequent comments would load the server.
 const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 pub(super) fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {

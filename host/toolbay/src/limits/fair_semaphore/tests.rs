@@ -48,18 +48,18 @@ async fn a_permit_goes_to_the_party_with_the_fewest() {
     let mut third = queued(&semaphore, 3, WaitPriority::New).await;
     many.pop();
     assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
-    let third = now(&mut third).await.expect("it has none");
+    let third = now(&mut third).await.expect("it holds no permits");
     many.pop();
     let first = now(&mut first)
         .await
-        .expect("it has as many as the other, and was served before it");
+        .expect("both hold equally many, and this one was served longer ago");
     assert!(now(&mut second).await.is_none());
     drop((few, third, many, first));
     assert!(now(&mut second).await.is_some());
 }
 
 #[tokio::test]
-async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
+async fn within_a_party_resumed_waiters_go_first_then_the_oldest() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let held = semaphore.try_acquire(1, 1).unwrap();
     let mut first = queued(&semaphore, 1, WaitPriority::New).await;
@@ -75,7 +75,7 @@ async fn within_a_party_the_first_comes_first_and_who_was_there_before_it() {
 }
 
 #[tokio::test]
-async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
+async fn resumed_waiters_do_not_starve_new_ones() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let mut held = semaphore.try_acquire(1, 1).unwrap();
     let mut new = queued(&semaphore, 1, WaitPriority::New).await;
@@ -93,7 +93,7 @@ async fn those_that_come_again_and_again_do_not_keep_new_ones_from_beginning() {
 }
 
 #[tokio::test]
-async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others() {
+async fn a_party_without_permits_does_not_wait_behind_a_larger_request() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
     let _held =
         [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
@@ -102,12 +102,12 @@ async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others
     let mut little = acquiring(&semaphore, 2, 1, WaitPriority::New);
     assert!(
         now(&mut little).await.is_some(),
-        "it has the fewest, and they are free"
+        "it holds the fewest permits, and enough are free"
     );
 }
 
 #[tokio::test]
-async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
+async fn a_wait_that_is_dropped_in_any_state_loses_no_permit() {
     // States of the future before it is dropped: not polled, waiting, granted, polled after the
     // grant.
     for looks in [0, 1, 2, 3] {
@@ -134,7 +134,7 @@ async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
             held.clear();
             assert_eq!(semaphore.permits_in_use(), 0, "{looks}");
             let all: Vec<_> = (0..2)
-                .map(|_| semaphore.try_acquire(3, 1).expect("nobody waits"))
+                .map(|_| semaphore.try_acquire(3, 1).expect("no party waits"))
                 .collect();
             drop(all);
             assert!(semaphore.lock().parties.values().all(PartyState::is_idle));
@@ -143,7 +143,7 @@ async fn a_wait_that_ends_at_any_moment_loses_no_permit() {
 }
 
 #[tokio::test]
-async fn parties_with_equally_many_take_turns() {
+async fn parties_with_equally_many_permits_take_turns() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let mut held = semaphore.try_acquire(1, 1);
     let mut waiting = Vec::new();
@@ -169,12 +169,12 @@ async fn parties_with_equally_many_take_turns() {
     assert_eq!(
         order,
         [1, 2, 3, 1, 2, 1],
-        "party 1 was served before the others came, then each in its turn"
+        "party 1 was served before the others arrived, then the parties take turns"
     );
 }
 
 #[tokio::test]
-async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
+async fn one_party_never_exceeds_its_limit_or_delays_others() {
     let semaphore = Arc::new(FairSemaphore::new(4, 3));
     let held: Vec<_> = (0..3)
         .map(|_| semaphore.try_acquire(1, 1).unwrap())
@@ -182,7 +182,7 @@ async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
     let mut fourth = queued(&semaphore, 1, WaitPriority::Resumed).await;
     let other = semaphore
         .try_acquire(2, 1)
-        .expect("the last one is for others");
+        .expect("the last permit is reserved for others");
     drop(other);
     assert!(now(&mut fourth).await.is_none());
     drop(held);
@@ -190,13 +190,13 @@ async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
     assert_eq!(semaphore.permits_in_use(), 0);
     let whole = semaphore
         .try_acquire(1, 9)
-        .expect("a party that has none gets all that there are");
+        .expect("a party without permits gets all of them");
     assert_eq!(semaphore.permits_in_use(), 4);
     drop(whole);
 }
 
 #[test]
-fn of_no_permits_nobody_gets_one() {
+fn a_semaphore_without_permits_grants_nothing() {
     assert!(
         Arc::new(FairSemaphore::without_party_limit(0))
             .try_acquire(1, 1)
@@ -205,7 +205,7 @@ fn of_no_permits_nobody_gets_one() {
 }
 
 #[tokio::test]
-async fn who_wants_much_is_not_overtaken_for_ever() {
+async fn a_large_request_is_not_starved() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
     let one = semaphore.try_acquire(1, 2).unwrap();
     let two = semaphore.try_acquire(2, 2).unwrap();
@@ -214,7 +214,7 @@ async fn who_wants_much_is_not_overtaken_for_ever() {
     drop(one);
     assert!(
         semaphore.try_acquire(4, 1).is_none(),
-        "what is free is kept for it"
+        "the free permits are reserved for it"
     );
     drop(two);
     drop(now(&mut much).await.unwrap());
@@ -222,7 +222,7 @@ async fn who_wants_much_is_not_overtaken_for_ever() {
 }
 
 #[tokio::test]
-async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
+async fn a_dropped_waiter_leaves_and_its_grant_goes_to_the_next() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(1));
     let held = semaphore.try_acquire(1, 1).unwrap();
     let first = queued(&semaphore, 2, WaitPriority::New).await;
@@ -230,7 +230,7 @@ async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
     let mut third = queued(&semaphore, 4, WaitPriority::New).await;
     drop(first);
     drop(held);
-    assert!(now(&mut third).await.is_none(), "the second was granted it");
+    assert!(now(&mut third).await.is_none(), "the second waiter was granted the permit");
     drop(second);
     let third = now(&mut third).await.unwrap();
     drop(third);
@@ -238,12 +238,12 @@ async fn who_is_dropped_leaves_and_what_it_was_granted_goes_on() {
     let state = semaphore.lock();
     assert!(
         state.eligible.is_empty() && state.parties.values().all(PartyState::is_idle),
-        "nothing is left of them"
+        "the waiters left no state"
     );
 }
 
 #[tokio::test]
-async fn who_gives_up_much_lets_those_behind_it_have_less() {
+async fn dropping_a_large_request_lets_a_smaller_one_proceed() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(2));
     let _held = semaphore.try_acquire(1, 1).unwrap();
     let mut much = acquiring(&semaphore, 2, 2, WaitPriority::New);
@@ -254,7 +254,7 @@ async fn who_gives_up_much_lets_those_behind_it_have_less() {
 }
 
 #[test]
-fn under_load_no_permit_is_lost_or_made() {
+fn under_load_no_permit_is_lost_or_created() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .build()

@@ -295,7 +295,8 @@ fn parse_grant_file(folder: &Path, id: &str) -> Option<Grant> {
     Grant::parse(&format!("{id}.toml"), &text, folder).ok()
 }
 
-/// Adds `path` and replacements of it: as written, and with links resolved.
+/// Adds `path`, as written and with links resolved, so that it can be read even after it was
+/// replaced.
 fn add_path(read: &mut Vec<PathBuf>, path: &Path) {
     let written = std::path::absolute(path).ok();
     for path in [written, path.canonicalize().ok()].into_iter().flatten() {

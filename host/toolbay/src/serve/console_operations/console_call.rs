@@ -16,8 +16,8 @@ use crate::approval::ruling;
 use crate::call::service::CallService;
 use crate::observe::call_outcome::OutcomeLabel;
 
-/// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest
-/// of the question, and returns the question otherwise.
+/// Calls a tool. If the call requires approval, approves it if `approved_question` is the digest of
+/// the question. Otherwise, returns the question.
 pub(super) async fn call(
     service: CallService,
     client: Arc<dyn ClientShare>,

@@ -15,7 +15,7 @@ use crate::serve::grant_text;
 /// Maximum size of a displayed line, in bytes. Parts of it come from plugins.
 pub(super) const MAX_LINE_BYTES: usize = 2_000;
 
-/// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
+/// Returns the row of a plugin in the list. `plugin` is `None` if no version of it is in service.
 pub(super) fn plugin_row(
     service: &CallService,
     id: &str,
