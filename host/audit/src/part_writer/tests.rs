@@ -116,6 +116,53 @@ fn a_server_that_is_killed_leaves_a_log_that_another_one_continues() {
 }
 
 #[test]
+fn bytes_at_the_end_that_no_server_left_are_found() {
+    type Tail = fn(u64, &str) -> String;
+    let forged = "\"event\":\"approval\",\"caller\":\"token:admin\",\"decision\":\"approved\"";
+    let cases: [(bool, bool, Tail); 7] = [
+        (false, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}}}")
+        }),
+        (true, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}}}")
+        }),
+        // What is cut off in a log that continues can be a line of the server.
+        (false, true, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}")
+        }),
+        (true, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}")
+        }),
+        (true, true, |seq, _| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",\"event\":\"sta")
+        }),
+        (false, false, |_, _| "\0\0\0".to_owned()),
+        (false, false, |seq, _| format!("{{\"seq\":{}", seq + 1)),
+    ];
+    for (stops, is_intact, tail) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = open(dir.path());
+        journal.append(&[record("one")]).unwrap();
+        if stops {
+            journal.end().unwrap();
+        }
+        let next = journal.written.next_seq;
+        let tail = tail(next, forged);
+        journal.file.write_all(tail.as_bytes()).unwrap();
+        drop(journal);
+        for round in 0..2 {
+            let report = verify(dir.path(), None, None).unwrap();
+            let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+            let file = file_name(LogPart::Main, 1);
+            let expected = format!("{file}:{next}: is not a line of an audit log");
+            let expected = if is_intact { vec![] } else { vec![expected] };
+            assert_eq!(found, expected, "{tail} {round}");
+            open(dir.path()).end().unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_line_without_its_end_counts() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
