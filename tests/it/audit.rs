@@ -768,6 +768,20 @@ fn verify_names_a_changed_line() {
         what.ends_with(" were signed, and were gone when the server started"),
         "{report}"
     );
+    // Nor does a server that begins a new log with the key of the old one.
+    for entry in fs::read_dir(folder.sibling_path("log")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "key" && entry.file_name() != "public-key" {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    StdioServer::start_with_config(&folder, CONFIG).stop();
+    let report = verify(&folder);
+    let what = report["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        what.ends_with("its files and its head are missing, but its key exists"),
+        "{report}"
+    );
 }
 
 #[test]

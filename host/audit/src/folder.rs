@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use toolbay_private::PrivateFolder;
 
@@ -104,6 +106,14 @@ impl LogFolder {
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC;
         Ok(check_ownership(File::from(openat(&self.handle, name, flags, mode)?))?.0)
+    }
+
+    /// Waits until the entries of the directory are on the disk, if the file system supports this.
+    pub(crate) fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(opened) = openat(&self.handle, ".", flags, Mode::empty()) {
+            fsync(opened).ok();
+        }
     }
 
     /// Deletes the file of `part` whose first line is `first`.

@@ -112,10 +112,11 @@ impl PreviousEnd {
             recovery.missing = Some(head.seq - last);
             return Ok((recovery, Some(head.oldest)));
         }
-        let hash = if head.seq == last {
-            Some(self.last_hash)
-        } else {
-            line_hash(folder, part, head.seq)?
+        let hash = match head.seq {
+            seq if seq == last => Some(self.last_hash),
+            // The first server was killed before it signed a line.
+            0 => Some(NO_PREVIOUS_HASH),
+            seq => line_hash(folder, part, seq)?,
         };
         if hash != Some(head.hash) {
             recovery.wrong = Some("the newest signed line was replaced");

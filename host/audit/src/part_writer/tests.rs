@@ -306,6 +306,147 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
     }
 }
 
+/// Deletes all files whose names `is_removed` accepts.
+fn remove(dir: &Path, is_removed: fn(&str) -> bool) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        if is_removed(entry.file_name().to_str().unwrap()) {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_log_of_which_only_the_key_is_left_stays_changed() {
+    let changes: [(fn(&str) -> bool, &str); 4] = [
+        (
+            |name| name != "key" && name != "public-key",
+            "its files and its head are missing, but its key exists",
+        ),
+        (
+            |name| name != "key",
+            "its files and its head are missing, but its key exists",
+        ),
+        (
+            |name| name.starts_with("audit-") || name == "head",
+            "its files are missing, but those with rejections exist",
+        ),
+        // Without the key, its head shows that there was a log.
+        (
+            |name| name != "head",
+            "the signature of its head does not match its key",
+        ),
+    ];
+    for (is_removed, why) in changes {
+        let dir = tempfile::tempdir().unwrap();
+        open(dir.path()).end().unwrap();
+        remove(dir.path(), is_removed);
+        for _ in 0..2 {
+            let mut journal = open(dir.path());
+            journal.append(&[record("one")]).unwrap();
+            journal.end().unwrap();
+        }
+        let report = verify(dir.path(), None, None).unwrap();
+        let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        let file = file_name(LogPart::Main, 1);
+        assert_eq!(
+            found,
+            [format!(
+                "{file}:1: when the server started, it found the log changed: {why}"
+            )]
+        );
+    }
+}
+
+#[test]
+fn a_first_server_that_is_killed_at_any_point_of_its_start_leaves_an_unchanged_log() {
+    let heads = ["head", "rejected-head"];
+    let new = |dir: &Path| {
+        let folder = LogFolder::open(dir).unwrap();
+        LogKey::load_or_create(&folder, true).unwrap();
+        heads.map(|name| std::fs::read(dir.join(name)).unwrap())
+    };
+    let start = |dir: &Path| {
+        let empty = new(dir);
+        drop(PartWriter::open(dir, 16 << 10, [3, 3]).unwrap());
+        empty
+    };
+    type Change<'a> = &'a dyn Fn(&Path);
+    let states: [(Change<'_>, usize); 6] = [
+        // Before the key, with whole and with empty heads.
+        (
+            &|dir| {
+                new(dir);
+                remove(dir, |name| name.ends_with("key"));
+            },
+            0,
+        ),
+        (
+            &|dir| {
+                std::fs::write(dir.join("head"), "").unwrap();
+            },
+            0,
+        ),
+        // After the key.
+        (
+            &|dir| {
+                new(dir);
+            },
+            0,
+        ),
+        // After the first line of the part with rejections, and after its head.
+        (
+            &|dir| {
+                let [head, rejected] = start(dir);
+                remove(dir, |name| name.starts_with("audit-"));
+                std::fs::write(dir.join("head"), head).unwrap();
+                std::fs::write(dir.join("rejected-head"), rejected).unwrap();
+            },
+            1,
+        ),
+        (
+            &|dir| {
+                let [head, _] = start(dir);
+                remove(dir, |name| name.starts_with("audit-"));
+                std::fs::write(dir.join("head"), head).unwrap();
+            },
+            0,
+        ),
+        // After the first line of the main part.
+        (
+            &|dir| {
+                let [head, _] = start(dir);
+                std::fs::write(dir.join("head"), head).unwrap();
+            },
+            1,
+        ),
+    ];
+    for (change, unsigned) in states {
+        let dir = tempfile::tempdir().unwrap();
+        change(dir.path());
+        if LogKey::exists(&LogFolder::open(dir.path()).unwrap()) {
+            std::fs::write(dir.path().join("public-key"), public_key(dir.path())).unwrap();
+            intact(dir.path());
+        }
+        open(dir.path()).end().unwrap();
+        let report = intact(dir.path());
+        let said = notices(&report);
+        assert_eq!(said.len(), unsigned, "{said:?}");
+        assert!(
+            said.iter()
+                .all(|notice| notice.ends_with("was not signed: the server was killed")),
+            "{said:?}"
+        );
+    }
+}
+
+/// Returns the public key of a log as text.
+fn public_key(dir: &Path) -> String {
+    let folder = LogFolder::open(dir).unwrap();
+    let key = LogKey::load_or_create(&folder, false).unwrap();
+    key.public_key().to_string()
+}
+
 #[test]
 fn a_log_of_something_else_is_not_continued() {
     let dir = tempfile::tempdir().unwrap();
