@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::parse_hash;
 use crate::claim::{SignedClaim, SignedHead};
-use crate::folder::LogFolder;
+use crate::folder::{LogFolder, open_to_read};
 use crate::key::{LogKey, PublicKey};
 use crate::part::LogPart;
 
@@ -125,7 +125,7 @@ fn names_line(folder: &LogFolder, part: LogPart) -> bool {
 /// Reads the head of a part of the log in `folder`.
 pub(crate) fn read_head(folder: &Path, part: LogPart, key: &PublicKey) -> io::Result<HeadState> {
     let mut text = Vec::new();
-    match File::open(folder.join(part.head_file_name())) {
+    match open_to_read(&folder.join(part.head_file_name())) {
         Ok(file) => file.take(MAX_HEAD_BYTES).read_to_end(&mut text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HeadState::Missing),
         Err(error) => return Err(error),

@@ -1,12 +1,11 @@
 //! Reads the newest lines of a log without reading the rest.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use crate::chain;
 use crate::error::AuditError;
-use crate::folder::{file_name, list_files};
+use crate::folder::{file_name, list_files, open_to_read};
 use crate::merged_lines::line_time;
 use crate::part::LogPart;
 
@@ -59,7 +58,7 @@ fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u
 
 /// Returns the whole lines at the end of a file.
 fn read_file_tail(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_to_read(path)?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(from))?;
