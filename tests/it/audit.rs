@@ -4,8 +4,7 @@ mod full;
 mod rejections;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -634,12 +633,12 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
     }
     // As if the last server had been killed in the middle of a line.
     let last = files(&folder).pop().unwrap();
-    File::options()
-        .append(true)
-        .open(&last)
-        .unwrap()
-        .write_all(b"{\"seq\":99999,\"ti")
-        .unwrap();
+    let whole = lines_of(&folder, "audit").pop().unwrap();
+    let next = whole["seq"].as_u64().unwrap() + 1;
+    let torn_line = format!("{{\"seq\":{next},\"ti");
+    let text = fs::read(&last).unwrap();
+    let end = text.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    fs::write(&last, [&text[..end], torn_line.as_bytes()].concat()).unwrap();
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
     let torn = place();
     let report = verify_intact(&folder);
@@ -677,7 +676,39 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
         .iter()
         .rfind(|line: &&Value| line["event"] == "start")
         .unwrap();
-    assert_eq!(start["torn"]["bytes"], 16, "{start}");
+    assert_eq!(start["torn"]["bytes"], torn_line.len(), "{start}");
+}
+
+#[test]
+fn a_forged_line_is_neither_shown_nor_verified() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    let mut server = StdioServer::start_with_config(&folder, CONFIG);
+    server.text("one", json!({}));
+    server.stop();
+    let last = files(&folder).pop().unwrap();
+    let next = lines_of(&folder, "audit").len() + 1;
+    let forged = format!(
+        "{{\"seq\":{next},\"time\":\"2999-01-01T00:00:00.000000Z\",\"event\":\"approval\",\
+         \"caller\":\"token:admin\",\"tool\":\"erase_all\",\"decision\":\"approved\"}}"
+    );
+    let text = fs::read_to_string(&last).unwrap();
+    fs::write(&last, text + &forged).unwrap();
+    for round in 0..2 {
+        let report = verify(&folder);
+        assert_eq!(report["findings"][0]["line"], next, "{report}");
+        for options in [&["audit", "show", "--json"][..], &["audit", "show"]] {
+            let shown = ToolbayCommand::new(&folder).args(options).run();
+            assert!(
+                shown.code == 0
+                    && !shown.raw_stdout.contains("erase_all")
+                    && shown
+                        .stderr
+                        .contains("1 line is damaged and was left out; `toolbay audit verify`"),
+                "{round}: {shown}"
+            );
+        }
+        StdioServer::start_with_config(&folder, CONFIG).stop();
+    }
 }
 
 fn lines_in(file: &std::path::Path) -> usize {
@@ -735,6 +766,20 @@ fn verify_names_a_changed_line() {
     let what = report["findings"][0]["message"].as_str().unwrap();
     assert!(
         what.ends_with(" were signed, and were gone when the server started"),
+        "{report}"
+    );
+    // Nor does a server that begins a new log with the key of the old one.
+    for entry in fs::read_dir(folder.sibling_path("log")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "key" && entry.file_name() != "public-key" {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    StdioServer::start_with_config(&folder, CONFIG).stop();
+    let report = verify(&folder);
+    let what = report["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        what.ends_with("its files and its head are missing, but its key exists"),
         "{report}"
     );
 }

@@ -7,6 +7,7 @@
 use std::time::SystemTime;
 
 use aws_lc_rs::digest::{self, SHA256};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toolbay_model::Digest;
 
@@ -19,6 +20,12 @@ pub(crate) const NO_PREVIOUS_HASH: Digest = Digest::new([0; 32]);
 
 /// Maximum size of a line, in bytes. All recorded lines are far shorter.
 pub(crate) const MAX_LINE_BYTES: usize = 128 << 10;
+
+/// The form of a time. Each `#` stands for a digit.
+const TIME_FORM: &str = "####-##-##T##:##:##.######Z";
+
+/// The bytes before the hash of the previous line. They cannot occur within a string.
+const PREV_PREFIX: &[u8] = br#","prev":""#;
 
 /// The bytes before a line's own hash.
 const HASH_PREFIX: &[u8] = br#","hash":""#;
@@ -188,6 +195,63 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
     })
 }
 
+/// The state of the chain that determines the next line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextLine {
+    /// Number of the line.
+    pub seq: u64,
+    /// Hash of the previous line.
+    pub prev: Digest,
+    /// True if the server stopped, so that the line can only be the start of another server.
+    pub is_start: bool,
+}
+
+impl NextLine {
+    /// Returns whether `bytes` can be a beginning of the line, as a server leaves it that is killed
+    /// during a write. A complete line without its line end is not a beginning.
+    pub(crate) fn can_begin_with(self, bytes: &[u8]) -> bool {
+        let Self {
+            seq,
+            prev,
+            is_start,
+        } = self;
+        let event = if is_start { "start\"" } else { "" };
+        let start = format!("{{\"seq\":{seq},\"time\":\"{TIME_FORM}\",\"event\":\"{event}");
+        let fits =
+            |(byte, form): (&u8, u8)| *byte == form || (form == b'#' && byte.is_ascii_digit());
+        bytes.len() < MAX_LINE_BYTES
+            && bytes.iter().zip(start.bytes()).all(fits)
+            && is_incomplete_json(bytes)
+            && can_end_with(bytes, prev)
+    }
+}
+
+/// Returns whether the bytes are JSON that continues.
+fn is_incomplete_json(bytes: &[u8]) -> bool {
+    let is_incomplete =
+        |text: &[u8]| serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| error.is_eof());
+    // A number may be cut off after its decimal point.
+    is_incomplete(bytes) || is_incomplete(&[bytes, b"0"].concat())
+}
+
+/// Returns whether the hashes at the end of a partial line are correct, as far as they exist.
+fn can_end_with(bytes: &[u8], prev: Digest) -> bool {
+    let found = bytes
+        .windows(PREV_PREFIX.len())
+        .position(|window| window == PREV_PREFIX);
+    let Some(end) = found.and_then(|at| bytes.get(at + PREV_PREFIX.len()..)) else {
+        return true;
+    };
+    let mut expected = format!("{prev}\"").into_bytes();
+    let content = bytes.len() - end.len() + expected.len();
+    if let Some(content) = bytes.get(..content) {
+        expected.extend_from_slice(HASH_PREFIX);
+        expected.extend_from_slice(hash(content).to_string().as_bytes());
+        expected.extend_from_slice(LINE_SUFFIX);
+    }
+    expected.starts_with(end)
+}
+
 /// Splits a line into the bytes that its hash covers and the hash that it contains.
 fn split_line(line: &[u8]) -> Option<(&[u8], Digest)> {
     let line = line.strip_suffix(LINE_SUFFIX)?;
@@ -254,6 +318,87 @@ mod tests {
                 );
             }
             assert!(parse_line(&line[..at]).is_err() && parse_line(&line[at + 1..]).is_err());
+        }
+    }
+
+    /// Returns the state of the chain before the line that `line` returns.
+    fn next() -> NextLine {
+        NextLine {
+            seq: 7,
+            prev: hash(b"before"),
+            is_start: false,
+        }
+    }
+
+    #[test]
+    fn every_beginning_of_a_line_can_be_the_remains_of_a_write() {
+        let event = AuditEvent::Call(Box::new(crate::event::CallRecord {
+            subject: crate::event::CallSubject {
+                caller: "\u{e9}\"\\,\"prev\":\"\u{1}".to_owned(),
+                ..Default::default()
+            },
+            converted: [("number", 1)].into(),
+            usage: Some(toolbay_model::CallUsage {
+                wall: std::time::Duration::from_micros(1_234_567),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }));
+        let time = SystemTime::now();
+        let (call, _) = serialize_line(7, time, &event, hash(b"before"));
+        let text = String::from_utf8(call.clone()).unwrap();
+        assert!(text.contains("\"wall_ms\":1234.6,"), "{text}");
+        let (stop, _) = serialize_line(7, time, &AuditEvent::Stop {}, hash(b"before"));
+        let prev = next().prev.to_string();
+        let own_start = u8::from_str_radix(&prev[..2], 16).unwrap();
+        for line in [call, stop] {
+            let whole = String::from_utf8(line.clone()).unwrap();
+            let prev_at = whole.find(&prev).unwrap();
+            for end in 0..line.len() - 1 {
+                let begin = &line[..end];
+                let text = String::from_utf8_lossy(begin);
+                assert!(next().can_begin_with(begin), "{text}");
+                let other = NextLine {
+                    prev: Digest::new([!own_start; 32]),
+                    ..next()
+                };
+                assert_eq!(other.can_begin_with(begin), end <= prev_at, "{text}");
+                let seq = NextLine { seq: 17, ..next() };
+                assert!(end < 8 || !seq.can_begin_with(begin), "{text}");
+                let start = NextLine {
+                    is_start: true,
+                    ..next()
+                };
+                assert!(end < 60 || !start.can_begin_with(begin), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_not_the_remains_of_a_write() {
+        let (line, _) = line("text");
+        let text = String::from_utf8(line).unwrap();
+        let hash_at = text.find(",\"hash\"").unwrap();
+        let prev_at = text.find(",\"prev\"").unwrap();
+        let whole = format!("{}}}", &text[..hash_at]);
+        let unsigned = format!("{}}}", &text[..prev_at]);
+        let wrong = format!("{},\"hash\":\"0", &text[..hash_at - 1]);
+        let long = format!("{}{}", &text[..prev_at - 1], "x".repeat(MAX_LINE_BYTES));
+        for bytes in [
+            whole.as_str(),
+            &unsigned,
+            &wrong,
+            &long,
+            &text,
+            &text[1..40],
+            "x",
+            "\0",
+            "{\"seq\":7,\"event\":\"",
+            "{\"seq\":7,\"time\":\"yesterday",
+            "{\"seq\": 7",
+            "[",
+        ] {
+            assert!(!next().can_begin_with(bytes.as_bytes()), "{bytes}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use toolbay_model::Digest;
 
+use crate::chain::NO_PREVIOUS_HASH;
 use crate::part::LogPart;
 
 /// Domain separators: a signature of one kind is not valid for another kind.
@@ -22,7 +23,7 @@ pub(crate) enum SignedClaim {
 /// The newest line that was signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SignedHead {
-    /// Number of the line.
+    /// Number of the line; 0 if no line was written yet.
     pub seq: u64,
     /// Hash of the line.
     pub hash: Digest,
@@ -30,6 +31,16 @@ pub(crate) struct SignedHead {
     pub oldest: u64,
     /// True if the server stopped after this line.
     pub ended: bool,
+}
+
+impl SignedHead {
+    /// The head of a log without lines.
+    pub(crate) const EMPTY: Self = Self {
+        seq: 0,
+        hash: NO_PREVIOUS_HASH,
+        oldest: 1,
+        ended: false,
+    };
 }
 
 impl SignedClaim {

@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use toolbay_private::PrivateFolder;
 
@@ -106,6 +108,14 @@ impl LogFolder {
         Ok(check_ownership(File::from(openat(&self.handle, name, flags, mode)?))?.0)
     }
 
+    /// Waits until the entries of the directory are on the disk, if the file system supports this.
+    pub(crate) fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(opened) = openat(&self.handle, ".", flags, Mode::empty()) {
+            fsync(opened).ok();
+        }
+    }
+
     /// Deletes the file of `part` whose first line is `first`.
     pub(crate) fn remove_file(&self, part: LogPart, first: u64) -> io::Result<()> {
         Ok(unlinkat(
@@ -129,6 +139,16 @@ fn check_ownership(file: File) -> io::Result<(File, u32)> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok((file, found.st_mode))
+}
+
+/// Opens a regular file for reading. Never waits for the writer of a FIFO.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
 }
 
 /// Returns the name of the file of `part` whose first line is `first`.
@@ -186,6 +206,19 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(LogFolder::open(&file).is_err());
+    }
+
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fifo");
+        rustix::fs::mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        for other in [&path, dir.path()] {
+            let error = open_to_read(other).unwrap_err().to_string();
+            assert_eq!(error, "it is not a regular file");
+        }
+        fs::write(dir.path().join("file"), "").unwrap();
+        open_to_read(&dir.path().join("file")).unwrap();
     }
 
     #[test]

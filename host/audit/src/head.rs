@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::parse_hash;
 use crate::claim::{SignedClaim, SignedHead};
-use crate::folder::LogFolder;
+use crate::folder::{LogFolder, open_to_read};
 use crate::key::{LogKey, PublicKey};
 use crate::part::LogPart;
 
@@ -92,10 +92,40 @@ impl HeadFile {
     }
 }
 
+/// Writes the heads of a log without lines, and waits until they are on the disk. `key` is a new
+/// key that is not in the directory yet: a key without heads then proves that files are missing.
+/// Retains a head that names a line, because it belongs to a log whose key is missing.
+pub(crate) fn write_empty_heads(folder: &LogFolder, key: &LogKey) -> io::Result<()> {
+    for part in LogPart::ALL {
+        if names_line(folder, part) {
+            continue;
+        }
+        let head = HeadFile::open(folder, part)?;
+        head.file.set_len(0)?;
+        head.write(SignedHead::EMPTY, key)?;
+        head.file.sync_all()?;
+    }
+    folder.sync();
+    Ok(())
+}
+
+/// Returns whether there is a head that names a line, with any signature.
+fn names_line(folder: &LogFolder, part: LogPart) -> bool {
+    let mut text = Vec::new();
+    let read = folder
+        .open_own(part.head_file_name())
+        .and_then(|(file, _)| file.take(MAX_HEAD_BYTES).read_to_end(&mut text));
+    let head: Option<SerializedHead> = serde_json::from_slice(&text).ok();
+    read.is_ok()
+        && head
+            .and_then(|head| head.seq.parse::<u64>().ok())
+            .is_some_and(|seq| seq > 0)
+}
+
 /// Reads the head of a part of the log in `folder`.
 pub(crate) fn read_head(folder: &Path, part: LogPart, key: &PublicKey) -> io::Result<HeadState> {
     let mut text = Vec::new();
-    match File::open(folder.join(part.head_file_name())) {
+    match open_to_read(&folder.join(part.head_file_name())) {
         Ok(file) => file.take(MAX_HEAD_BYTES).read_to_end(&mut text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HeadState::Missing),
         Err(error) => return Err(error),
@@ -137,6 +167,8 @@ mod tests {
         let folder = LogFolder::open(dir.path()).unwrap();
         let key = LogKey::load_or_create(&folder, true).unwrap();
         let read = || super::read_head(dir.path(), LogPart::Main, &key.public_key()).unwrap();
+        assert_eq!(read(), HeadState::Signed(SignedHead::EMPTY));
+        fs::remove_file(dir.path().join(LogPart::Main.head_file_name())).unwrap();
         assert_eq!(read(), HeadState::Missing);
         let file = HeadFile::open(&folder, LogPart::Main).unwrap();
         assert_eq!(read(), HeadState::Forged, "an empty file");

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::claim::SignedClaim;
 use crate::error::AuditError;
 use crate::folder::{LogFolder, OTHERS_ACCESS_MODE};
+use crate::head;
 use crate::part::LogPart;
 
 /// Name of the file with the secret key: 32 bytes, the seed of RFC 8032.
@@ -32,7 +33,18 @@ pub(crate) struct LogKey(Ed25519KeyPair);
 pub struct PublicKey([u8; KEY_BYTES]);
 
 impl LogKey {
-    /// Loads the key from the directory. Creates a key if the directory has no log yet (`is_new`).
+    /// Returns whether the directory has a key.
+    pub(crate) fn exists(folder: &LogFolder) -> bool {
+        folder.contains(SECRET_KEY_FILE_NAME)
+    }
+
+    /// Creates the key with this seed.
+    fn from_seed(seed: &[u8]) -> Option<Self> {
+        Ed25519KeyPair::from_seed_unchecked(seed).map(Self).ok()
+    }
+
+    /// Loads the key from the directory. Creates a key, and the heads of a log without lines, if the
+    /// directory has no log yet (`is_new`).
     ///
     /// # Errors
     ///
@@ -40,7 +52,7 @@ impl LogKey {
     /// the key.
     pub(crate) fn load_or_create(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
         let path = folder.path().join(SECRET_KEY_FILE_NAME);
-        if is_new && !folder.contains(SECRET_KEY_FILE_NAME) {
+        if is_new && !Self::exists(folder) {
             create_key_file(folder)
                 .map_err(|error| AuditError::from_io("create", &path, &error))?;
         }
@@ -63,10 +75,9 @@ impl LogKey {
         let mut seed = Vec::new();
         let read = file.take(KEY_BYTES as u64 + 1).read_to_end(&mut seed);
         read.map_err(|error| AuditError::from_io("read", &path, &error))?;
-        let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
-        let key = pair
-            .map(Self)
-            .map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
+        let key = Self::from_seed(&seed).ok_or_else(|| {
+            AuditError(format!("{} is not a key of an audit log", path.display()))
+        })?;
         key.write_public_key(folder).map_err(|error| {
             AuditError::from_io("write", &folder.path().join(PUBLIC_KEY_FILE_NAME), &error)
         })?;
@@ -123,12 +134,13 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// Creates a key file. Writes it under a temporary name first, so that readers never observe a
-/// partial key, and never replaces an existing key.
+/// Creates a key file, after the heads that it signs. Writes it under a temporary name first, so
+/// that readers never observe a partial key, and never replaces an existing key.
 fn create_key_file(folder: &LogFolder) -> io::Result<()> {
     let mut random = [0; KEY_BYTES + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
     let (seed, name) = random.split_at(KEY_BYTES);
+    let key = LogKey::from_seed(seed).ok_or_else(|| io::Error::other("no key can be created"))?;
     let temporary = format!(".key-{}", hex::encode(name));
     let handle = folder.handle().as_fd();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -136,6 +148,7 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
     let written = file
         .write_all(seed)
         .and_then(|()| file.sync_all())
+        .and_then(|()| head::write_empty_heads(folder, &key))
         .and_then(|()| {
             match renameat_with(
                 handle,
@@ -152,6 +165,7 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
                 done => Ok(done?),
             }
         });
+    folder.sync();
     written.inspect_err(|_| unlinkat(handle, &temporary, AtFlags::empty()).unwrap_or_default())
 }
 
@@ -181,8 +195,8 @@ mod tests {
         assert_eq!(public, Some(key.public_key()));
         assert_eq!(
             fs::read_dir(dir.path()).unwrap().count(),
-            2,
-            "nothing temporary is left"
+            4,
+            "two keys and two heads; nothing temporary is left"
         );
     }
 

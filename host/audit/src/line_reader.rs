@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::chain::MAX_LINE_BYTES;
 use crate::error::AuditError;
-use crate::folder::{file_name, list_files};
+use crate::folder::{file_name, list_files, open_to_read};
 use crate::part::LogPart;
 
 /// A line of the log.
@@ -84,7 +84,7 @@ impl LineReader {
                 };
                 let name = file_name(self.part, first);
                 let path = self.folder.join(&name);
-                let file = File::open(&path)
+                let file = open_to_read(&path)
                     .map_err(|error| AuditError::from_io("read", &path, &error))?;
                 self.open_file = Some(OpenLogFile {
                     name,

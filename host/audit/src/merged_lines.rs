@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::chain;
 use crate::error::AuditError;
 use crate::line_reader::{LineReader, LogLine};
 use crate::part::LogPart;
@@ -28,11 +29,12 @@ pub(crate) fn line_time(line: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Iterator over the lines of both parts of a log, oldest first. Holds two lines in memory at a
-/// time.
+/// Iterator over the lines of both parts of a log, oldest first. Skips lines that do not match
+/// their own hash, because the server did not write them. Holds two lines in memory at a time.
 #[derive(Debug)]
 pub struct MergedLines {
     parts: [(LineReader, Option<LogLine>); 2],
+    damaged: u64,
 }
 
 impl MergedLines {
@@ -48,13 +50,26 @@ impl MergedLines {
                 (LineReader::open(folder, main)?, None),
                 (LineReader::open(folder, rejected)?, None),
             ],
+            damaged: 0,
         })
+    }
+
+    /// Returns the number of lines that were skipped.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
     }
 
     fn read_line(&mut self) -> Result<Option<LogLine>, AuditError> {
         for (lines, next) in &mut self.parts {
-            if next.is_none() {
-                *next = lines.next().transpose()?;
+            while next.is_none() {
+                let Some(line) = lines.next().transpose()? else {
+                    break;
+                };
+                if chain::parse_line(&line.bytes).is_ok() {
+                    *next = Some(line);
+                } else {
+                    self.damaged += 1;
+                }
             }
         }
         let [(_, main), (_, rejected)] = &mut self.parts;
@@ -80,35 +95,40 @@ impl Iterator for MergedLines {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
     use crate::folder::file_name;
+    use crate::part_writer::tests::record;
 
     #[test]
     fn lines_of_both_parts_are_in_the_order_of_their_times() {
         let dir = tempfile::tempdir().unwrap();
-        let line = |at: u32, what: &str| {
-            format!("{{\"seq\":1,\"time\":\"2026-05-01T08:00:00.00000{at}Z\",\"{what}\"}}\n")
+        let line = |at: u64, what: &str| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_micros(at);
+            let (_, event) = record(what);
+            let line = chain::serialize_line(1, time, &event, chain::NO_PREVIOUS_HASH).0;
+            String::from_utf8(line).unwrap()
         };
         let main = [
             line(1, "a"),
             line(4, "d"),
             "no line\n".to_owned(),
+            line(5, "g").replace("\"g\"", "\"forged\""),
             line(5, "e"),
+            line(6, "forged").trim_end().replace("\"hash\"", "\"hush\""),
         ]
         .concat();
         fs::write(dir.path().join(file_name(LogPart::Main, 1)), main).unwrap();
         let rejected = [line(2, "b"), line(3, "c"), line(9, "f")].concat();
         fs::write(dir.path().join(file_name(LogPart::Rejected, 1)), rejected).unwrap();
-        let lines = MergedLines::open(dir.path())
-            .unwrap()
-            .map(|line| line.unwrap().bytes);
-        let said: Vec<_> = lines
-            .map(|line| line[line.len().saturating_sub(3)..].to_vec())
-            .collect();
-        assert_eq!(
-            said,
-            [b"a\"}", b"b\"}", b"c\"}", b"d\"}", b"ine", b"e\"}", b"f\"}"]
-        );
+        let mut lines = MergedLines::open(dir.path()).unwrap();
+        let mut said = Vec::new();
+        for line in lines.by_ref() {
+            let value: serde_json::Value = serde_json::from_slice(&line.unwrap().bytes).unwrap();
+            said.push(value["reason"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(said, ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(lines.damaged(), 3);
     }
 }

@@ -88,6 +88,7 @@ impl PartWriter {
         let lock = folder.lock()?;
         let main = first_lines(&folder, LogPart::Main)?;
         let rejected = first_lines(&folder, LogPart::Rejected)?;
+        let had_key = LogKey::exists(&folder);
         let key = LogKey::load_or_create(&folder, main.is_empty() && rejected.is_empty())?;
         let place = Arc::new(SharedLogFolder {
             folder,
@@ -95,14 +96,20 @@ impl PartWriter {
             _lock: lock,
         });
         // Opens the part with rejections first, because the main part refers to its newest line.
-        let alone = main.is_empty() && !rejected.is_empty();
+        let lost = match (main.is_empty(), rejected.is_empty()) {
+            (true, false) => Some("its files are missing, but those with rejections exist"),
+            (true, true) if had_key => {
+                Some("its files and its head are missing, but its key exists")
+            }
+            _ => None,
+        };
         let rejected = Self::open_part(
             &place,
             LogPart::Rejected,
             &rejected,
             (size, keep[1]),
             None,
-            false,
+            None,
         )?;
         let main = Self::open_part(
             &place,
@@ -110,29 +117,35 @@ impl PartWriter {
             &main,
             (size, keep[0]),
             Some(rejected.newest_line()),
-            alone,
+            lost,
         )?;
         Ok([main, rejected])
     }
 
-    /// Opens one part. `first` contains the first line numbers of its files. `alone` is true if the
-    /// part has no files although the other part has some.
+    /// Opens one part. `first` contains the first line numbers of its files. `lost` is the evidence
+    /// of missing files if the part has neither files nor a valid head.
     fn open_part(
         place: &Arc<SharedLogFolder>,
         part: LogPart,
         first: &[u64],
         (size, keep): (u64, usize),
         rejected: Option<CrossAnchor>,
-        alone: bool,
+        lost: Option<&'static str>,
     ) -> Result<Self, AuditError> {
         let path = place.folder.path();
         let public = place.key.public_key();
         let end = PreviousEnd::find(path, part, first)?;
         let (mut recovery, oldest) = end.compare_with_head(path, part, &public)?;
-        if alone && recovery.missing.is_none() {
-            recovery.wrong = recovery.wrong.or(Some(
-                "its files are missing, but those with rejections exist",
-            ));
+        // A log without lines has a valid head since its key was created.
+        if oldest.is_none() {
+            recovery.wrong = recovery.wrong.or(lost);
+        }
+        if let Some(why) = recovery.describe_change() {
+            tracing::warn!(
+                "{} in {} differs from what the last server signed: {why}; `toolbay audit verify` reports this from now on",
+                part.noun(),
+                path.display()
+            );
         }
         // Without a head, the expected lines are unknown.
         let oldest = oldest.or(first.first().copied()).unwrap_or(1);

@@ -20,6 +20,18 @@ pub(crate) struct RecoveryReport {
     pub wrong: Option<&'static str>,
 }
 
+impl RecoveryReport {
+    /// Returns a clause about what is missing or wrong; `None` if the differences can result from a
+    /// server that was killed.
+    pub(crate) fn describe_change(&self) -> Option<String> {
+        let missing = self.missing.map(|count| match count {
+            1 => "1 signed line is missing".to_owned(),
+            count => format!("{count} signed lines are missing"),
+        });
+        missing.or(self.wrong.map(str::to_owned))
+    }
+}
+
 /// Bytes that are not a whole line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TornBytes {

@@ -1,11 +1,11 @@
 //! Reads the newest lines of a log without reading the rest.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use crate::chain;
 use crate::error::AuditError;
-use crate::folder::{file_name, list_files};
+use crate::folder::{file_name, list_files, open_to_read};
 use crate::merged_lines::line_time;
 use crate::part::LogPart;
 
@@ -16,8 +16,8 @@ const TAIL_BYTES: u64 = 512 << 10;
 const MAX_TAIL_FILES: usize = 2;
 
 /// Returns at most `most` of the newest whole lines of the log in `folder`, newest first and
-/// without their line ends. Only the ends of the newest files are read, so fewer lines may be
-/// returned.
+/// without their line ends. Lines that do not match their own hash are left out, because the server
+/// did not write them. Only the ends of the newest files are read, so fewer lines may be returned.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u
             read_file_tail(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
         lines.extend(
             end.rsplit(|byte| *byte == b'\n')
-                .filter(|line| !line.is_empty())
+                .filter(|line| chain::parse_line(line).is_ok())
                 .map(<[u8]>::to_vec),
         );
         if lines.len() >= most {
@@ -58,7 +58,7 @@ fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u
 
 /// Returns the whole lines at the end of a file.
 fn read_file_tail(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_to_read(path)?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(from))?;
@@ -83,35 +83,50 @@ fn read_file_tail(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::SystemTime;
 
     use super::*;
+    use crate::part_writer::tests::record;
+
+    fn line(what: impl Into<String>) -> String {
+        let (_, event) = record(what);
+        let time = SystemTime::UNIX_EPOCH;
+        let line = chain::serialize_line(1, time, &event, chain::NO_PREVIOUS_HASH).0;
+        String::from_utf8(line).unwrap()
+    }
 
     #[test]
     fn the_newest_lines_come_from_the_ends_of_the_newest_files() {
         let dir = tempfile::tempdir().unwrap();
+        let write = |first, text: String| {
+            fs::write(dir.path().join(file_name(LogPart::Main, first)), text).unwrap();
+        };
         let read = |most| {
             let lines = tail(dir.path(), most).unwrap();
             lines
-                .into_iter()
-                .map(|line| String::from_utf8(line).unwrap())
+                .iter()
+                .map(|line| serde_json::from_slice::<serde_json::Value>(line).unwrap())
+                .map(|line| line["reason"].as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
         assert!(read(9).is_empty());
-        fs::write(dir.path().join(file_name(LogPart::Main, 1)), "a\n").unwrap();
-        fs::write(dir.path().join(file_name(LogPart::Main, 2)), "b\nc\n").unwrap();
-        fs::write(dir.path().join(file_name(LogPart::Main, 4)), "d\nhalf").unwrap();
+        let forged = line("z").replace("\"z\"", "\"forged\"");
+        write(1, line("a"));
+        write(2, line("b") + &line("c"));
+        write(
+            4,
+            line("d") + &forged + "{\"event\":\"stop\"}\n" + line("half").trim_end(),
+        );
         assert_eq!(read(9), ["d", "c", "b"]);
         assert_eq!(read(2), ["d", "c"]);
-        let long: Vec<String> = (0..200_000)
-            .map(|number| format!("line {number}\n"))
-            .collect();
-        fs::write(dir.path().join(file_name(LogPart::Main, 9)), long.concat()).unwrap();
+        write(9, (0..5_000).map(|n| line(format!("line {n}"))).collect());
         let lines = read(usize::MAX);
-        assert_eq!(lines[0], "line 199999");
+        assert_eq!(lines[0], "line 4999");
         assert!(
-            lines
-                .iter()
-                .all(|line| line.starts_with("line ") || line == "d"),
+            lines.len() < 5_000
+                && lines
+                    .iter()
+                    .all(|line| line.starts_with("line ") || line == "d"),
             "no line is cut"
         );
         tail(&dir.path().join("none"), 1).unwrap_err();

@@ -5,13 +5,14 @@ mod count_words;
 mod damaged_lines;
 mod report;
 
+use std::io::Read as _;
 use std::path::Path;
 
 use toolbay_model::Digest;
 
 use crate::anchor::CrossAnchor;
 use crate::error::AuditError;
-use crate::folder::list_files;
+use crate::folder::{list_files, open_to_read};
 use crate::head::{self, HeadState};
 use crate::key::{PUBLIC_KEY_FILE_NAME, PublicKey};
 use crate::line_reader::LineReader;
@@ -22,6 +23,9 @@ pub use self::report::{PartReport, VerifyFinding, VerifyReport};
 
 /// Maximum number of retries if the files of a log cannot be read.
 const MAX_RETRIES: u32 = 3;
+
+/// Maximum number of bytes of the public key's file that are read.
+const MAX_KEY_FILE_BYTES: u64 = 1 << 10;
 
 /// Verifies the log in `folder` with `key`, or with the public key in the directory. `expected` is
 /// the number and hash of a line that was recorded elsewhere.
@@ -89,7 +93,9 @@ fn verify_part(
 
 fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
     let path = folder.join(PUBLIC_KEY_FILE_NAME);
-    let text = std::fs::read_to_string(&path)
+    let mut text = String::new();
+    open_to_read(&path)
+        .and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
         .map_err(|error| AuditError::from_io("read", &path, &error))?;
     PublicKey::parse(&text)
         .ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))

@@ -1,20 +1,15 @@
 //! Files of a certificate and its key.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
+use rustix::fs::Stat;
 use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
+use crate::regular_file::{read_checked, read_regular_file};
+
 /// Maximum size of a file, in bytes. A certificate chain typically has a few thousand.
 const MAX_FILE_BYTES: usize = 256 << 10;
-
-/// Flags for opening a file. Without `NONBLOCK`, a FIFO without a writer would block the thread.
-const OPEN_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
 
 /// Paths of a certificate and its key, both in PEM format. Symbolic links are followed, because
 /// programs that renew certificates use them.
@@ -41,42 +36,13 @@ impl CertificateFiles {
     ///
     /// Returns an error if a file cannot be read, or if other users have access to the key.
     pub(crate) fn read(&self) -> Result<CertificateContents, String> {
-        let certificate = read(&self.certificate, |_| Ok(()))?;
-        let key = read(&self.key, check_key_access)?;
+        let certificate = read_regular_file(&self.certificate, MAX_FILE_BYTES)?;
+        let key = read_checked(&self.key, MAX_FILE_BYTES, check_key_access)?;
         Ok(CertificateContents {
             certificate: certificate.to_vec(),
             key,
         })
     }
-}
-
-fn read(path: &Path, check: fn(&Stat) -> Result<(), String>) -> Result<Zeroizing<Vec<u8>>, String> {
-    let wrong = |why: String| format!("{}: {why}", path.display());
-    let unreadable = |error: io::Error| {
-        wrong(match error.kind() {
-            io::ErrorKind::NotFound => "does not exist".to_owned(),
-            kind => format!("cannot be read: {kind}"),
-        })
-    };
-    let opened = open(path, OPEN_FLAGS, Mode::empty()).map_err(|error| unreadable(error.into()))?;
-    let stat = fstat(&opened).map_err(|error| unreadable(error.into()))?;
-    if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return Err(wrong("is not a regular file".to_owned()));
-    }
-    check(&stat).map_err(wrong)?;
-    // Preallocate the buffer, because growing it would leave a copy of a key in memory.
-    let mut content = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES + 1));
-    File::from(opened)
-        .take(MAX_FILE_BYTES as u64 + 1)
-        .read_to_end(&mut content)
-        .map_err(unreadable)?;
-    if content.len() > MAX_FILE_BYTES {
-        return Err(wrong(format!(
-            "is larger than {} KiB",
-            MAX_FILE_BYTES >> 10
-        )));
-    }
-    Ok(content)
 }
 
 /// Checks that no other user has access to the key.

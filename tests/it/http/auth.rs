@@ -553,7 +553,7 @@ fn unreadable_keys_prevent_the_start() {
     );
     std::fs::write(folder.sibling_path("toolbay.toml"), config).unwrap();
     for (keys, why) in [
-        (None, "cannot read "),
+        (None, "keys.json: does not exist"),
         (Some("{"), "is not a JWK set"),
         (Some("{\"keys\":[]}"), "has no keys"),
     ] {

@@ -1,7 +1,6 @@
 //! The end of a part of the log as the previous server left it: its last valid line, and how it
 //! differs from the signed head.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use toolbay_model::Digest;
 
 use crate::chain::{self, ChainLink, MAX_LINE_BYTES, NO_PREVIOUS_HASH};
 use crate::error::AuditError;
-use crate::folder::file_name;
+use crate::folder::{file_name, open_to_read};
 use crate::head::{self, HeadState};
 use crate::key::PublicKey;
 use crate::line_reader::LineReader;
@@ -45,7 +44,7 @@ impl PreviousEnd {
         for (back, first) in first.iter().rev().enumerate() {
             let path = folder.join(file_name(part, *first));
             let cannot = |error: io::Error| AuditError::from_io("read", &path, &error);
-            let mut file = File::open(&path).map_err(cannot)?;
+            let mut file = open_to_read(&path).map_err(cannot)?;
             let length = file.metadata().map_err(cannot)?.len();
             let from = length.saturating_sub(LAST_LINE_SEARCH_BYTES);
             file.seek(SeekFrom::Start(from)).map_err(cannot)?;
@@ -112,10 +111,11 @@ impl PreviousEnd {
             recovery.missing = Some(head.seq - last);
             return Ok((recovery, Some(head.oldest)));
         }
-        let hash = if head.seq == last {
-            Some(self.last_hash)
-        } else {
-            line_hash(folder, part, head.seq)?
+        let hash = match head.seq {
+            seq if seq == last => Some(self.last_hash),
+            // The first server was killed before it signed a line.
+            0 => Some(NO_PREVIOUS_HASH),
+            seq => line_hash(folder, part, seq)?,
         };
         if hash != Some(head.hash) {
             recovery.wrong = Some("the newest signed line was replaced");

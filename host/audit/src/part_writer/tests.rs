@@ -116,6 +116,53 @@ fn a_server_that_is_killed_leaves_a_log_that_another_one_continues() {
 }
 
 #[test]
+fn bytes_at_the_end_that_no_server_left_are_found() {
+    type Tail = fn(u64, &str) -> String;
+    let forged = "\"event\":\"approval\",\"caller\":\"token:admin\",\"decision\":\"approved\"";
+    let cases: [(bool, bool, Tail); 7] = [
+        (false, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}}}")
+        }),
+        (true, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}}}")
+        }),
+        // What is cut off in a log that continues can be a line of the server.
+        (false, true, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}")
+        }),
+        (true, false, |seq, says| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",{says}")
+        }),
+        (true, true, |seq, _| {
+            format!("{{\"seq\":{seq},\"time\":\"2026-11-28T09:40:00.000000Z\",\"event\":\"sta")
+        }),
+        (false, false, |_, _| "\0\0\0".to_owned()),
+        (false, false, |seq, _| format!("{{\"seq\":{}", seq + 1)),
+    ];
+    for (stops, is_intact, tail) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = open(dir.path());
+        journal.append(&[record("one")]).unwrap();
+        if stops {
+            journal.end().unwrap();
+        }
+        let next = journal.written.next_seq;
+        let tail = tail(next, forged);
+        journal.file.write_all(tail.as_bytes()).unwrap();
+        drop(journal);
+        for round in 0..2 {
+            let report = verify(dir.path(), None, None).unwrap();
+            let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+            let file = file_name(LogPart::Main, 1);
+            let expected = format!("{file}:{next}: is not a line of an audit log");
+            let expected = if is_intact { vec![] } else { vec![expected] };
+            assert_eq!(found, expected, "{tail} {round}");
+            open(dir.path()).end().unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_line_without_its_end_counts() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
@@ -257,6 +304,147 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
         assert_eq!(found, [format!("{}{said}", file_name(LogPart::Main, 1))]);
         assert!(log(dir.path()).exists());
     }
+}
+
+/// Deletes all files whose names `is_removed` accepts.
+fn remove(dir: &Path, is_removed: fn(&str) -> bool) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        if is_removed(entry.file_name().to_str().unwrap()) {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_log_of_which_only_the_key_is_left_stays_changed() {
+    let changes: [(fn(&str) -> bool, &str); 4] = [
+        (
+            |name| name != "key" && name != "public-key",
+            "its files and its head are missing, but its key exists",
+        ),
+        (
+            |name| name != "key",
+            "its files and its head are missing, but its key exists",
+        ),
+        (
+            |name| name.starts_with("audit-") || name == "head",
+            "its files are missing, but those with rejections exist",
+        ),
+        // Without the key, its head shows that there was a log.
+        (
+            |name| name != "head",
+            "the signature of its head does not match its key",
+        ),
+    ];
+    for (is_removed, why) in changes {
+        let dir = tempfile::tempdir().unwrap();
+        open(dir.path()).end().unwrap();
+        remove(dir.path(), is_removed);
+        for _ in 0..2 {
+            let mut journal = open(dir.path());
+            journal.append(&[record("one")]).unwrap();
+            journal.end().unwrap();
+        }
+        let report = verify(dir.path(), None, None).unwrap();
+        let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        let file = file_name(LogPart::Main, 1);
+        assert_eq!(
+            found,
+            [format!(
+                "{file}:1: when the server started, it found the log changed: {why}"
+            )]
+        );
+    }
+}
+
+#[test]
+fn a_first_server_that_is_killed_at_any_point_of_its_start_leaves_an_unchanged_log() {
+    let heads = ["head", "rejected-head"];
+    let new = |dir: &Path| {
+        let folder = LogFolder::open(dir).unwrap();
+        LogKey::load_or_create(&folder, true).unwrap();
+        heads.map(|name| std::fs::read(dir.join(name)).unwrap())
+    };
+    let start = |dir: &Path| {
+        let empty = new(dir);
+        drop(PartWriter::open(dir, 16 << 10, [3, 3]).unwrap());
+        empty
+    };
+    type Change<'a> = &'a dyn Fn(&Path);
+    let states: [(Change<'_>, usize); 6] = [
+        // Before the key, with whole and with empty heads.
+        (
+            &|dir| {
+                new(dir);
+                remove(dir, |name| name.ends_with("key"));
+            },
+            0,
+        ),
+        (
+            &|dir| {
+                std::fs::write(dir.join("head"), "").unwrap();
+            },
+            0,
+        ),
+        // After the key.
+        (
+            &|dir| {
+                new(dir);
+            },
+            0,
+        ),
+        // After the first line of the part with rejections, and after its head.
+        (
+            &|dir| {
+                let [head, rejected] = start(dir);
+                remove(dir, |name| name.starts_with("audit-"));
+                std::fs::write(dir.join("head"), head).unwrap();
+                std::fs::write(dir.join("rejected-head"), rejected).unwrap();
+            },
+            1,
+        ),
+        (
+            &|dir| {
+                let [head, _] = start(dir);
+                remove(dir, |name| name.starts_with("audit-"));
+                std::fs::write(dir.join("head"), head).unwrap();
+            },
+            0,
+        ),
+        // After the first line of the main part.
+        (
+            &|dir| {
+                let [head, _] = start(dir);
+                std::fs::write(dir.join("head"), head).unwrap();
+            },
+            1,
+        ),
+    ];
+    for (change, unsigned) in states {
+        let dir = tempfile::tempdir().unwrap();
+        change(dir.path());
+        if LogKey::exists(&LogFolder::open(dir.path()).unwrap()) {
+            std::fs::write(dir.path().join("public-key"), public_key(dir.path())).unwrap();
+            intact(dir.path());
+        }
+        open(dir.path()).end().unwrap();
+        let report = intact(dir.path());
+        let said = notices(&report);
+        assert_eq!(said.len(), unsigned, "{said:?}");
+        assert!(
+            said.iter()
+                .all(|notice| notice.ends_with("was not signed: the server was killed")),
+            "{said:?}"
+        );
+    }
+}
+
+/// Returns the public key of a log as text.
+fn public_key(dir: &Path) -> String {
+    let folder = LogFolder::open(dir).unwrap();
+    let key = LogKey::load_or_create(&folder, false).unwrap();
+    key.public_key().to_string()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::count_words::{describe_missing, format_lines, format_lines_are, was_o
 use super::damaged_lines::{DamagedLines, LineLocation};
 use super::report::{PartReport, VerifyFinding, VerifyReport};
 use crate::anchor::CrossAnchor;
-use crate::chain::{self, ChainEvent, ChainLink, NO_PREVIOUS_HASH};
+use crate::chain::{self, ChainEvent, ChainLink, NO_PREVIOUS_HASH, NextLine};
 use crate::claim::{SignedClaim, SignedHead};
 use crate::head::HeadState;
 use crate::key::PublicKey;
@@ -29,6 +29,8 @@ pub(super) struct ChainVerifier {
     first: Option<u64>,
     /// The last valid line of the chain.
     last: Option<ChainLink>,
+    /// True if a server stopped with the last valid line.
+    has_stopped: bool,
     /// Invalid lines after `last`.
     damaged: Option<DamagedLines>,
     /// Hash of the line that the head refers to, and hashes of the expected lines.
@@ -61,6 +63,7 @@ impl ChainVerifier {
             oldest: 1,
             first: None,
             last: None,
+            has_stopped: false,
             damaged: None,
             at_head: None,
             at_expected: [None; 2],
@@ -74,10 +77,21 @@ impl ChainVerifier {
         match chain::parse_line(&line.bytes) {
             Ok(read) => self.check_link(read),
             Err(why) => {
+                let next = self.next_line();
                 self.damaged
-                    .get_or_insert_with(DamagedLines::new)
+                    .get_or_insert_with(|| DamagedLines::new(next.can_begin_with(&line.bytes)))
                     .add(line, &self.location, why);
             }
+        }
+    }
+
+    /// Returns what a server would write after the last valid line.
+    fn next_line(&self) -> NextLine {
+        let last = self.last.as_ref();
+        NextLine {
+            seq: last.map_or(1, |last| last.seq.saturating_add(1)),
+            prev: last.map_or(NO_PREVIOUS_HASH, |last| last.hash),
+            is_start: self.has_stopped,
         }
     }
 
@@ -127,6 +141,12 @@ impl ChainVerifier {
             self.check_reference(named);
         }
         self.check_event(&link);
+        // A server ends with a stop line and a checkpoint.
+        let after_stop = self
+            .last
+            .as_ref()
+            .is_some_and(|last| last.event == ChainEvent::Stop);
+        self.has_stopped = after_stop && matches!(link.event, ChainEvent::Checkpoint(_));
         self.last = Some(link);
     }
 
@@ -144,7 +164,7 @@ impl ChainVerifier {
                 0
             }
             (Some(damaged), Some(torn))
-                if damaged.count == 1 && damaged.matches(torn.bytes, &torn.sha256) =>
+                if damaged.is_torn_line() && damaged.matches(torn.bytes, &torn.sha256) =>
             {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
@@ -269,7 +289,7 @@ impl ChainVerifier {
     /// Reports the damaged lines at the end, unless the only one may still be written.
     fn finish_damage(&mut self) {
         if let Some(damaged) = self.damaged.take() {
-            if damaged.count == 1 && !damaged.has_line_end {
+            if damaged.is_torn_line() && !damaged.has_line_end {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what =
                     "is torn: the server was killed while it wrote this line, or is writing it"
@@ -352,7 +372,8 @@ impl ChainVerifier {
             );
             return;
         }
-        if self.at_head != Some(head.hash) {
+        // The head of a log without lines names none.
+        if head.seq > 0 && self.at_head != Some(head.hash) {
             self.report_at(
                 None,
                 format!(

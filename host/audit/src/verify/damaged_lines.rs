@@ -18,17 +18,21 @@ pub(super) struct DamagedLines {
     bytes: u64,
     /// True if the last line has a line end.
     pub(super) has_line_end: bool,
+    /// True if the first line can be the remains of a write.
+    can_be_torn: bool,
 }
 
 impl DamagedLines {
-    /// Creates a sequence without lines.
-    pub(super) fn new() -> Self {
+    /// Creates a sequence without lines. `can_be_torn` is true if its first line can be the remains
+    /// of a write.
+    pub(super) fn new(can_be_torn: bool) -> Self {
         Self {
             lines: Vec::new(),
             count: 0,
             hash: Context::new(&SHA256),
             bytes: 0,
             has_line_end: true,
+            can_be_torn,
         }
     }
 
@@ -45,6 +49,11 @@ impl DamagedLines {
         if self.lines.len() <= MAX_FINDINGS {
             self.lines.push((location.clone(), why));
         }
+    }
+
+    /// Returns whether this is a single line that can be the remains of a write.
+    pub(super) fn is_torn_line(&self) -> bool {
+        self.count == 1 && self.can_be_torn
     }
 
     /// Returns whether these are exactly the bytes that a server found torn.

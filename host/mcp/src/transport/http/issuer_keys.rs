@@ -20,6 +20,9 @@ pub(super) const KEY_READ_INTERVAL: Duration = Duration::from_secs(5);
 /// Time for which the keys of an unreadable file stay trusted: a program may be replacing the file.
 const STALE_KEY_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Maximum size of a key file, in bytes. A JWK set typically has a few thousand.
+const MAX_FILE_BYTES: usize = 1 << 20;
+
 /// The keys of one issuer.
 pub(super) struct IssuerKeys {
     path: PathBuf,
@@ -223,10 +226,9 @@ fn check_usage(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
 
 fn read_jwk_set(path: &Path) -> Result<Vec<Arc<SigningKey>>, String> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
-    let set: JwkSet =
-        serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
+    let text = toolbay_tls::read_regular_file(path, MAX_FILE_BYTES)?;
+    let set: JwkSet = serde_json::from_slice(&text)
+        .map_err(|error| format!("{name} is not a JWK set: {error}"))?;
     let key = |jwk| {
         Arc::new(SigningKey {
             jwk,
@@ -380,6 +382,42 @@ mod tests {
             keys.find(Some("a"), Algorithm::ES256),
             Err(AuthDenial::Invalid("its signing key is unknown"))
         );
+    }
+
+    #[test]
+    fn a_file_that_is_a_fifo_or_too_large_is_like_one_that_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.json");
+        let text = json!({"keys": [key(&json!({}))]}).to_string();
+        std::fs::write(&path, &text).unwrap();
+        let keys = IssuerKeys::open(path.clone()).unwrap();
+        let trusted = keys.find(None, Algorithm::ES256).unwrap();
+        let at = path.display();
+        let fifo = || {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).unwrap();
+        };
+        let large = || {
+            std::fs::write(&path, text.clone() + &" ".repeat(MAX_FILE_BYTES)).unwrap();
+        };
+        let changes: [(&dyn Fn(), String); 3] = [
+            (&|| {}, format!("{at}: does not exist")),
+            (&fifo, format!("{at}: is not a regular file")),
+            (&large, format!("{at}: is larger than 1024 KiB")),
+        ];
+        for (change, why) in changes {
+            std::fs::remove_file(&path).unwrap();
+            change();
+            assert_eq!(read_jwk_set(&path).err(), Some(why.clone()));
+            keys.reload();
+            assert_eq!(keys.state().failure, Some(why));
+            assert!(keys.contains(&trusted), "{at}: its keys stay trusted");
+            std::fs::write(dir.path().join("new"), &text).unwrap();
+            std::fs::rename(dir.path().join("new"), &path).unwrap();
+            keys.reload();
+            assert_eq!(keys.state().failure, None);
+            assert!(keys.contains(&trusted));
+        }
     }
 
     #[test]

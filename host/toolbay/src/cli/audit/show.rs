@@ -65,17 +65,18 @@ impl Filter {
 pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
     let mut out = String::new();
     let mut waiting = 0;
-    let mut strange = 0_u64;
+    let mut unreadable = 0_u64;
     if !json {
         out.push_str(&render_row(
             ["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned),
             "DETAILS",
         ));
     }
-    for found in MergedLines::open(folder)? {
+    let mut lines = MergedLines::open(folder)?;
+    for found in lines.by_ref() {
         let found = found?;
         let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
-            strange += 1;
+            unreadable += 1;
             continue;
         };
         if !filter.matches(&record) {
@@ -95,14 +96,15 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
         }
     }
     print(&out);
-    if strange > 0 {
-        let lines = if strange == 1 {
-            "1 line is".to_owned()
+    let damaged = lines.damaged() + unreadable;
+    if damaged > 0 {
+        let lines = if damaged == 1 {
+            "1 line is damaged and was".to_owned()
         } else {
-            format!("{strange} lines are")
+            format!("{damaged} lines are damaged and were")
         };
         complain(&format!(
-            "{lines} damaged; `toolbay audit verify` shows details"
+            "{lines} left out; `toolbay audit verify` shows details"
         ));
     }
     Ok(())
