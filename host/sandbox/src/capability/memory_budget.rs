@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_can_be_held_again() {
+    fn released_bytes_can_be_reserved_again() {
         let account = MemoryBudget::new(ByteSize::b(10));
         account.charge(4).unwrap();
         let held = account.reserve(6).unwrap();

@@ -22,7 +22,7 @@ pub(crate) enum GuestStdin {
 }
 
 impl GuestStdin {
-    /// Reads the next part, of at most `most` bytes. Returns `None` at the end.
+    /// Reads the next part, of at most `max_bytes` bytes. Returns `None` at the end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         match self {
             Self::Empty => Poll::Ready(None),

@@ -165,7 +165,7 @@ impl ComputePlace for Counted {
 }
 
 #[tokio::test]
-async fn a_call_that_computes_keeps_its_place() {
+async fn a_call_that_computes_keeps_its_permit() {
     let place = Counted::new(true, 0);
     drive_cooperatively(
         CpuMeter::default(),
@@ -185,7 +185,7 @@ async fn a_call_that_computes_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
+async fn a_call_that_waits_releases_its_permit_and_continues_only_with_one() {
     for gives in [true, false] {
         let place = Counted::new(gives, 0);
         let (tx, rx) = tokio::sync::oneshot::channel();
@@ -209,7 +209,7 @@ async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
 }
 
 #[tokio::test]
-async fn requests_go_on_while_a_call_has_no_place() {
+async fn requests_continue_while_a_call_has_no_permit() {
     let place = Counted::new(true, 0);
     let exchanges = PendingRequests::default();
     let (sent, is_sent) = tokio::sync::oneshot::channel();

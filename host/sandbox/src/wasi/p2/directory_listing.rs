@@ -118,7 +118,7 @@ async fn next_entry(
     Ok(listing.buffered.pop_front())
 }
 
-/// Reads the next entries; returns none at the end of the directory.
+/// Reads the next batch of entries. The batch is empty at the end of the directory.
 fn read_batch(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
     let mut entries = VecDeque::with_capacity(BATCH_ENTRIES);
     while entries.len() < BATCH_ENTRIES

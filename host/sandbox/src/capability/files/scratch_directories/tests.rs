@@ -66,7 +66,7 @@ async fn futures_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
 }
 
 #[test]
-fn what_a_killed_server_left_is_removed_and_what_a_running_one_has_is_not() {
+fn directories_of_a_killed_server_are_removed_and_those_of_a_running_one_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     let running = ServerFolder::create(&root).unwrap();
@@ -130,7 +130,7 @@ fn a_folder_of_folders_is_removed_whatever_their_names() {
 }
 
 #[tokio::test]
-async fn a_folder_of_somebody_else_is_not_used() {
+async fn a_folder_of_another_user_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     fs::create_dir(&root).unwrap();

@@ -167,7 +167,7 @@ async fn names_beyond_the_rules_are_not_resolved() {
 }
 
 #[tokio::test]
-async fn what_a_call_asks_for_is_bounded() {
+async fn lookups_of_a_call_are_bounded() {
     let mut modest = sockets(&EXAMPLE, &[], 1 << 20);
     assert_eq!(
         resolved(&mut modest, "many.example.com")
@@ -234,7 +234,7 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
 }
 
 #[test]
-fn only_connections_are_open() {
+fn only_outgoing_connections_are_allowed() {
     let sockets = sockets(&["8.8.8.8:1", "0.0.0.0:1"], &[], 1 << 20);
     let allows = |address: &str, purpose| sockets.gate().allows(address.parse().unwrap(), purpose);
     assert!(

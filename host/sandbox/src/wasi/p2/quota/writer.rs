@@ -33,8 +33,8 @@ enum ResizeAttempt<F, T> {
     Full(ChangePermit, F),
 }
 
-/// Changes a file if the new length fits in the quota. `to` maps the current length to the new one,
-/// and `make` performs the change.
+/// Changes a file if the new length fits in the quota. `new_length` maps the current length to the
+/// new one, and `change_file` performs the change.
 ///
 /// # Errors
 ///
