@@ -68,7 +68,7 @@ impl CallSeed {
         }
     }
 
-    /// Creates the seed for a file that is initialized from a file with this digest.
+    /// Creates the seed for initializing the component file with this digest in advance.
     pub(crate) fn for_file(digest: &[u8]) -> Self {
         Self::from_parts("file", &[digest])
     }

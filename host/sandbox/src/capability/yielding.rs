@@ -97,7 +97,7 @@ pub(crate) async fn drive_cooperatively<F: Future>(
 ) -> F::Output {
     let mut call = pin!(call);
     let [bell, chime] = [(); 2].map(|()| Arc::new(CallWaker::default()));
-    let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
+    let [waker, requests] = [&bell, &chime].map(|wakes| Waker::from(Arc::clone(wakes)));
     // CPU time since the last yield. The initial value forces a yield at the first step, because
     // the call may run on a thread that serves the protocol.
     let mut spent = YIELD_SLICE;
@@ -115,7 +115,7 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 chime.reset();
                 exchanges.advance(&requests);
             }
-            let yielded = [&bell, &chime].map(|bell| bell.end_poll()).contains(&true);
+            let yielded = [&bell, &chime].map(|wakes| wakes.end_poll()).contains(&true);
             match polled {
                 Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
                 Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),

@@ -113,7 +113,7 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFun
     }
 }
 
-/// The functions that [`find`] returns, before the component is linked.
+/// The functions that [`find_functions`] returns, before the component is linked.
 #[derive(Default)]
 pub(crate) struct UnlinkedFunctions {
     by_tool: BTreeMap<String, FunctionTool>,

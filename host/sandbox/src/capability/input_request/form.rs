@@ -183,7 +183,7 @@ fn check_field(schema: &Value) -> Result<(), String> {
 fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
     match members
         .keys()
-        .find(|name| !known.iter().any(|known| known.contains(&name.as_str())))
+        .find(|name| !known.iter().any(|keywords| keywords.contains(&name.as_str())))
     {
         Some(name) => Err(truncate_name(name)),
         None => Ok(()),

@@ -200,7 +200,7 @@ async fn a_call_that_waits_releases_its_permit_and_continues_only_with_one() {
         assert_eq!(place.counts(), (1, 0));
         tx.send(7).unwrap();
         if gives {
-            assert!(look().await.is_pending(), "no place is free");
+            assert!(look().await.is_pending(), "no permit is available");
             place.turns.add_permits(1);
         }
         assert_eq!(look().await, Poll::Ready(Ok(7)));

@@ -200,8 +200,8 @@ async fn read_response(
     Ok((session, RequestReply::NotMcp(status, shown)))
 }
 
-/// Returns the response if this message ends the wait. A request of the guest does not, and gets no
-/// answer: the guest was informed that no client can answer it.
+/// Returns the response if this message ends the wait. A request of the guest does not end it, and
+/// gets no response: the host declared that the client cannot answer requests.
 fn final_response(heard: MessageKind) -> Option<RequestReply> {
     match heard {
         MessageKind::Outcome(outcome) => Some(RequestReply::Outcome(outcome)),

@@ -89,7 +89,7 @@ fn directories_of_a_killed_server_are_removed_and_those_of_a_running_one_are_not
     assert_eq!(
         names(&root).len(),
         2,
-        "the link, and what is not a server's"
+        "the link, and a directory of no server"
     );
 }
 

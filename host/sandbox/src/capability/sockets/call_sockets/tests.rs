@@ -93,7 +93,7 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
     let mut sockets = sockets(&EXAMPLE, &[], 1 << 20);
     assert!(
         !connects(&sockets, "8.8.8.8:443"),
-        "nobody asked for a name"
+        "no name was resolved"
     );
     assert_eq!(
         resolved(&mut sockets, "Public.Example.COM.")
@@ -185,7 +185,7 @@ async fn lookups_of_a_call_are_bounded() {
     );
     assert!(
         modest.account.peak() < (MAX_ADDRESSES + 2) * 2 * ADDRESS_MEMORY_BYTES,
-        "the same name holds nothing again"
+        "resolving a name again reserves nothing"
     );
     let mut poor = sockets(&EXAMPLE, &[], 100);
     assert_eq!(
@@ -239,7 +239,7 @@ fn only_outgoing_connections_are_allowed() {
     let allows = |address: &str, purpose| sockets.gate().allows(address.parse().unwrap(), purpose);
     assert!(
         allows("0.0.0.0:0", SocketAddrUse::TcpBind),
-        "what every connection begins with"
+        "every connection begins with this bind"
     );
     assert!(allows("[::]:0", SocketAddrUse::TcpBind));
     assert!(

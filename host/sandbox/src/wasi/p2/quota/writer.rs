@@ -29,7 +29,7 @@ pub(super) enum WriteOffset {
 /// Result of an attempt to change a file's length.
 enum ResizeAttempt<F, T> {
     Done(T),
-    /// There seems to be no space, but the last scan of the directory is old.
+    /// The quota seems to be exhausted, but the last scan of the directory is old.
     Full(ChangePermit, F),
 }
 
