@@ -1,10 +1,10 @@
 //! The side effects of a call: operations beyond its memory, each with its result.
 //!
 //! The operations before a question to the caller must not happen again when the call is restarted.
-//! The first run notes each of them with its result in the journal, and the next run gets these
-//! results without repeating the operations. If the next run performs other operations, it gets an
-//! error, because the combined effect of both runs is unknown. A call that is recorded, or replayed
-//! from a recording, does the same with its [`ReplayTape`], for all operations.
+//! The first run records each of them with its result in the journal, and the next run receives
+//! these results without repeating the operations. If the next run performs other operations, it
+//! receives an error, because the combined effect of both runs is unknown. A call that is recorded,
+//! or replayed from a recording, does the same with its [`ReplayTape`], for all operations.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;

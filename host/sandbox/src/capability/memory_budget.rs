@@ -33,7 +33,8 @@ pub(crate) struct MemoryReservation {
     bytes: usize,
 }
 
-/// Error: the budget has too few bytes left. As the error of a host call, it ends the call.
+/// Error for a reservation that exceeds the remaining budget. As the error of a host call, it ends
+/// the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BudgetExceeded;
 

@@ -137,7 +137,7 @@ impl ComponentScope {
 
 /// Returns the number of instances with functions, or `None` if it depends on imported components.
 fn count_instances(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
-    // Core modules have an entry too, so that each end matches one entry.
+    // Core modules also have an entry, so that each `End` payload matches one entry.
     let mut open = vec![Some(ComponentScope::default())];
     let mut begun = false;
     for payload in Parser::new(0).parse_all(component) {

@@ -104,7 +104,7 @@ impl PluginSummary {
     fn read_sections(&mut self, component: &[u8]) -> wasmparser::Result<()> {
         let mut made_with = BTreeSet::new();
         let mut depth = 0_usize;
-        // The core module that is being read. It contains no other one.
+        // The core module that is being read. Core modules are not nested.
         let mut module: Option<CoreModule> = None;
         for payload in Parser::new(0).parse_all(component) {
             match payload? {
@@ -185,7 +185,7 @@ struct CoreModule {
 
 impl CoreModule {
     /// Returns whether the module is an adapter between WASI 0.1 and WASI 0.2, which works on the
-    /// memory of another module. Its makers are not those of the plugin.
+    /// memory of another module. The tools that built it are not those that built the plugin.
     fn is_adapter(&self) -> bool {
         self.provides_wasi && !self.has_memory
     }

@@ -94,7 +94,7 @@ fn unknown_version_message(version: u16, layer: u16) -> String {
     }
 }
 
-/// Returns whether every section is complete: an id, a LEB128 length, and as many bytes.
+/// Returns whether every section is complete: an id, a LEB128 length, and that many bytes.
 fn sections_are_complete(mut rest: &[u8]) -> bool {
     while let Some((_id, tail)) = rest.split_first() {
         let mut length: u64 = 0;

@@ -30,8 +30,8 @@ use crate::kind::linked_command::LinkedCommand;
 use crate::reply::guest_reply::{GuestFailure, GuestReply};
 use crate::store::state::StoreState;
 
-/// Key of the guest's own request state in the journal. The guest gets it back with the answers. No
-/// question has this key.
+/// Key of the guest's own request state in the journal. The guest receives it again with the
+/// answers. No question can have this key.
 const STATE_KEY: &str = "=state";
 
 /// The transport of the messages.

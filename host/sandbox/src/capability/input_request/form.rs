@@ -175,11 +175,11 @@ fn check_field(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that all members are known.
+/// Checks that all members are in `allowed`.
 ///
 /// # Errors
 ///
-/// The first unknown member.
+/// Returns the name of the first other member.
 fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
     match members
         .keys()

@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 
 use crate::capability::stdio::stdio_transport::ConversationReader;
 
-/// The standard input of a guest. Clones share the position: bytes that were read from one are not
-/// in the others.
+/// The standard input of a guest. Clones share the read position: each byte is read from only one
+/// of them.
 #[derive(Clone, Default)]
 pub(crate) enum GuestStdin {
     /// No input.

@@ -229,7 +229,7 @@ async fn requests_continue_while_a_call_has_no_permit() {
         is_sent.await.unwrap();
     };
     tokio::select! {
-        () = call => unreachable!("it waits for ever"),
+        () = call => unreachable!("it waits forever"),
         () = others => {}
     }
     assert_eq!(place.counts(), (1, 0));

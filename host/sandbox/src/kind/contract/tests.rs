@@ -22,7 +22,7 @@ use crate::{PluginContext, PluginRequest};
 static LIBRARY: LazyLock<TrialComponent> =
     LazyLock::new(|| TrialComponent::new(&sandbox(), guests::guest("library").unwrap()).unwrap());
 
-/// Limits that suffice for every guest that ends, and that soon stop one that does not.
+/// Limits that suffice for each guest that ends, and that soon stop a guest that runs forever.
 fn hasty() -> Limits {
     Limits {
         timeout: Duration::from_secs(20),
