@@ -235,7 +235,7 @@ fn check_names_the_interface_and_the_unused_parts() {
         let form = format!("it exports act:tools/tool-provider@{version}, which lists its tools");
         let remark =
             "part of its metadata is not used: std:destructive ends in the middle of an item";
-        let time = "it may take 1h (std:timeout-ms), and limits.timeout decides how long it can";
+        let time = "it declares a timeout of 1h (std:timeout-ms), but limits.timeout applies";
         let types = "uses types of other interfaces (always allowed)";
         for part in [form.as_str(), remark, time, types] {
             assert!(checked.stdout.contains(part), "{part}: {checked}");

@@ -213,7 +213,7 @@ fn files_without_code_and_files_of_other_hosts_are_refused_with_the_reason() {
         (
             "names",
             module(r#"(func (export "addTwo_numbers"))"#),
-            "a .wit file has no words for such names",
+            "WIT cannot express such names",
         ),
     ];
     let folder = Folder::new();

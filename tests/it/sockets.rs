@@ -235,7 +235,7 @@ fn listening_and_udp_are_denied() {
     assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
     server
         .log
-        .wait_for("denied: No tool may wait for connections of others.");
+        .wait_for("denied: No tool may accept connections.");
     server
         .log
         .wait_for("denied: No tool may send or receive UDP datagrams.");

@@ -1,11 +1,11 @@
 //! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
 //! This is the only crate that depends on wasmtime. Data flows in one direction. A
-//! [`CompileSource`] becomes [`CompiledFile`] code and a [`PreparedComponent`] component once. A
-//! call takes the component, an [`PluginContext`] and the request ([`PluginRequest`]), and ends as
-//! a [`FinishedCall`], whose output is [`UncheckedReply`]. No guest state outlives its call. This
-//! crate does not depend on the plugin folder, the catalog or the protocol: its caller supplies
-//! bytes and permissions, and receives the results.
+//! [`CompileSource`] is compiled once to a [`CompiledFile`], which is linked to a
+//! [`PreparedComponent`]. A call takes the component, a [`PluginContext`] and a [`PluginRequest`],
+//! and ends as a [`FinishedCall`], whose output is an [`UncheckedReply`]. No guest state outlives
+//! its call. This crate does not depend on the plugin folder, the catalog or the protocol: its
+//! caller supplies bytes and permissions, and receives the results.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -68,7 +68,7 @@ impl CallSeed {
         }
     }
 
-    /// Creates the seed for a file that is initialized from a file with this digest.
+    /// Creates the seed for initializing the component file with this digest in advance.
     pub(crate) fn for_file(digest: &[u8]) -> Self {
         Self::from_parts("file", &[digest])
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(
             numbers.len(),
             others.len(),
-            "each is asked for something else"
+            "each request is different"
         );
         assert!(
             others
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_look_moves_both_clocks_and_waiting_does_too() {
+    fn each_reading_advances_both_clocks_and_waiting_does_too() {
         let time = CallTime::default();
         assert_eq!(HostMonotonicClock::now(&time), 0);
         assert_eq!(

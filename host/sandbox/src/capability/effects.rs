@@ -1,10 +1,10 @@
 //! The side effects of a call: operations beyond its memory, each with its result.
 //!
 //! The operations before a question to the caller must not happen again when the call is restarted.
-//! The first run notes each of them with its result in the journal, and the next run gets these
-//! results without repeating the operations. If the next run performs other operations, it gets an
-//! error, because the combined effect of both runs is unknown. A call that is recorded, or replayed
-//! from a recording, does the same with its [`ReplayTape`], for all operations.
+//! The first run records each of them with its result in the journal, and the next run receives
+//! these results without repeating the operations. If the next run performs other operations, it
+//! receives an error, because the combined effect of both runs is unknown. A call that is recorded,
+//! or replayed from a recording, does the same with its [`ReplayTape`], for all operations.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -35,7 +35,8 @@ struct EffectRecord {
     past: Arc<CallJournal>,
     /// The number of these operations that were repeated.
     repeated: usize,
-    /// The further operations of this run. The result is `None` until it is known.
+    /// The further operations of this run, with their results. A result is `None` until its
+    /// operation ends.
     done: Vec<(String, Option<Vec<u8>>)>,
     /// Bytes that further results can take.
     room: usize,
@@ -63,8 +64,8 @@ pub(crate) enum EffectStart {
     Execute(EffectNumber),
 }
 
-/// The number of a pending operation in the journal and on the tape. `None` where its result is not
-/// recorded.
+/// The numbers of a pending operation in the journal and on the tape. `None` where its result is
+/// not recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EffectNumber {
     journal: Option<usize>,
@@ -84,7 +85,8 @@ impl EffectNumber {
     }
 }
 
-/// The call performed another operation than before. As the error of a host call, it ends the call.
+/// Error for a call that performs another operation than its earlier run. As the error of a host
+/// call, it ends the call.
 #[derive(Clone, Debug)]
 pub(crate) enum EffectMismatch {
     /// The operation differs from the one before the question.
@@ -125,12 +127,12 @@ impl SideEffects {
         Self { journal, tape }
     }
 
-    /// Starts an operation with a lasting effect. `what` describes it and must be the same in each
-    /// run.
+    /// Starts an operation with a lasting effect. `describe` returns its description, which must be
+    /// the same in each run.
     ///
     /// # Errors
     ///
-    /// An earlier run performed another operation here.
+    /// Fails if an earlier run performed a different operation at this point.
     pub(crate) fn begin(
         &self,
         kind: OperationKind,
@@ -166,7 +168,7 @@ impl SideEffects {
         })
     }
 
-    /// Starts an operation without a lasting effect, which only a recording needs.
+    /// Starts an operation without a lasting effect. Its result is needed only for recordings.
     ///
     /// # Errors
     ///
@@ -210,7 +212,7 @@ impl SideEffects {
         }
     }
 
-    /// Returns whether a result is still recorded that grows by `bytes` to `size` bytes.
+    /// Returns whether a result can grow by `bytes` to `size` bytes and still be recorded.
     pub(crate) fn try_grow(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
         let taped = number
             .tape
@@ -268,8 +270,8 @@ impl SideEffects {
         Ok(all)
     }
 
-    // Returns the locked journal. The lock is held for a few instructions and never across an
-    // await.
+    /// Returns the locked journal. The lock is held for a few instructions and never across an
+    /// await.
     fn lock_journal(&self) -> Option<MutexGuard<'_, EffectRecord>> {
         Some(self.journal.as_ref()?.lock())
     }
@@ -344,8 +346,8 @@ impl fmt::Display for EffectMismatch {
         match self {
             Self::Asked { before, now } => write!(
                 f,
-                "After its question was answered, the tool did something different: {now} instead of {before}. Until \
-                 it asks, a tool must do the same each time."
+                "After its question was answered, the tool did something different: {now} instead of {before}. Before \
+                 its question, a tool must perform the same operations in each run."
             ),
             Self::Recorded(unrecorded) => unrecorded.fmt(f),
         }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_guest_says_itself_is_explained() {
+    fn only_failures_that_the_guest_reports_are_explained() {
         let denied = || HostDenial::Denied("No.".to_owned());
         let failed = CallError::Failed("no weather".to_owned());
         assert_eq!(

@@ -108,7 +108,8 @@ impl HostFunctions {
         }
     }
 
-    /// Reports that a resource changed. The observer filters the ones that the plugin can read.
+    /// Reports that a resource changed. The observer ignores resources that the plugin does not
+    /// offer.
     pub(crate) fn resource_updated(&self, uri: &str) {
         let mut reported = self.lock_reports();
         if reported.updates >= MAX_RESOURCE_UPDATES || uri.len() > MAX_UPDATED_URI_BYTES {
@@ -146,7 +147,7 @@ impl HostFunctions {
     }
 }
 
-/// Returns a prefix of `text` of at most `most` bytes.
+/// Returns a prefix of `text` of at most `max_bytes` bytes.
 fn truncate(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }

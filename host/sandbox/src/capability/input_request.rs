@@ -72,7 +72,7 @@ impl QuestionContext {
     /// # Errors
     ///
     /// Ends the call: [`SuspendedCall`] if an answer is missing, [`MissingCapability`] if the
-    /// client cannot answer what must be answered, [`Limit`] if the call has asked too often or for
+    /// client cannot answer a required question, [`Limit`] if the call has asked too often or for
     /// too long. The inner error is for the guest.
     pub(crate) fn ask(
         &self,
@@ -132,7 +132,7 @@ impl QuestionContext {
         let Some(Value::String(message)) = params.get_mut("message") else {
             return question;
         };
-        message.push_str("\n\nThe last answer does not fit: ");
+        message.push_str("\n\nThe last answer is invalid: ");
         message.push_str(&self.secrets.scrub(&clean(why)));
         Question {
             params: JsonText::new(&params),
@@ -244,7 +244,7 @@ impl MissingCapability {
 
 impl fmt::Display for SuspendedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the call asks its caller something")
+        f.write_str("the call asks its caller a question")
     }
 }
 

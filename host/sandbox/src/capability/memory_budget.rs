@@ -16,7 +16,8 @@ use wasmtime_wasi::p2::FsError;
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget(ByteBudget);
 
-/// Error: the budget has too few bytes left. As the error of a host call, it ends the call.
+/// Error for a reservation that exceeds the remaining budget. As the error of a host call, it ends
+/// the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BudgetExceeded;
 
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_can_be_held_again() {
+    fn released_bytes_can_be_reserved_again() {
         let account = MemoryBudget::new(ByteSize::b(10));
         account.charge(4).unwrap();
         let held = account.reserve(6).unwrap();

@@ -8,7 +8,7 @@
 //! such a wake waits for an event. It then releases its compute permit, and acquires one again
 //! before it continues.
 //!
-//! This module also measures the CPU time of the call, because fuel only does not suffice: a guest
+//! This module also measures the CPU time of the call, because fuel does not measure it: a guest
 //! that only requests random data uses a hundred units of fuel in a millisecond of the host's time.
 
 use parking_lot::Mutex;
@@ -88,7 +88,7 @@ enum CallStep<T> {
 /// Drives `call` and adds its CPU time to `meter`. Yields to the rest of the runtime when the call
 /// yields for the first time, and then after each [`YIELD_SLICE`]. The call's HTTP requests advance
 /// between its steps; their CPU time does not count. While the guest waits for any event, it
-/// releases its `place`.
+/// releases its `permit`.
 pub(crate) async fn drive_cooperatively<F: Future>(
     meter: CpuMeter,
     exchanges: PendingRequests,
@@ -97,9 +97,9 @@ pub(crate) async fn drive_cooperatively<F: Future>(
 ) -> F::Output {
     let mut call = pin!(call);
     let [bell, chime] = [(); 2].map(|()| Arc::new(CallWaker::default()));
-    let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
-    // CPU time since the last yield. The initial value forces a yield at first, because the call
-    // can be on the thread of the protocol.
+    let [waker, requests] = [&bell, &chime].map(|wakes| Waker::from(Arc::clone(wakes)));
+    // CPU time since the last yield. The initial value forces a yield at the first step, because
+    // the call may run on a thread that serves the protocol.
     let mut spent = YIELD_SLICE;
     loop {
         let step = poll_fn(|task| {
@@ -115,7 +115,7 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 chime.reset();
                 exchanges.advance(&requests);
             }
-            let yielded = [&bell, &chime].map(|bell| bell.end_poll()).contains(&true);
+            let yielded = [&bell, &chime].map(|wakes| wakes.end_poll()).contains(&true);
             match polled {
                 Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
                 Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),
@@ -233,7 +233,7 @@ impl Wake for CallWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.rung.store(true, Ordering::SeqCst);
-        // During the poll no task needs to be woken: `end_poll` checks `rung`. If the poll ends
+        // During the poll no task needs to be woken: `end_poll` checks `is_woken`. If the poll ends
         // between the two, the task is woken once more than necessary, which is harmless.
         if self.polling.load(Ordering::SeqCst) {
             return;

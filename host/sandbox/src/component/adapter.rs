@@ -102,7 +102,8 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
     })
 }
 
-/// Encodes a module as a component. If it `aborts`, it gets the function for that.
+/// Encodes a module as a component. If it `imports_abort`, adds the module that provides that
+/// function.
 fn encode(module: &[u8], adapter: &[u8], aborts: bool) -> anyhow::Result<Vec<u8>> {
     let mut encoder = ComponentEncoder::default()
         .validate(true)

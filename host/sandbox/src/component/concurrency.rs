@@ -120,7 +120,7 @@ struct ComponentScope {
     /// The number of instances with functions that one instance of each of its components contains,
     /// by index. `None` if unknown.
     components: Vec<Option<u64>>,
-    /// These numbers for each instance that it creates.
+    /// The same number for each instance that it creates, in order.
     within: Vec<Option<u64>>,
     /// True if it lifts functions itself.
     has_functions: bool,
@@ -137,7 +137,7 @@ impl ComponentScope {
 
 /// Returns the number of instances with functions, or `None` if it depends on imported components.
 fn count_instances(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
-    // Core modules have an entry too, so that each end matches one entry.
+    // Core modules also have an entry, so that each `End` payload matches one entry.
     let mut open = vec![Some(ComponentScope::default())];
     let mut begun = false;
     for payload in Parser::new(0).parse_all(component) {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_of_components_from_elsewhere_are_not_counted_as_none() {
+    fn instances_of_imported_components_make_the_count_unknown() {
         assert_eq!(
             counted(r#"(component (import "c" (component $c)) (instance (instantiate $c)))"#),
             None

@@ -1,4 +1,4 @@
-//! Counts the exports of a component before it is compiled. Runs in the compiling child.
+//! Counts the exports of a component before it is compiled. Runs in the compiler child process.
 //!
 //! Each exported function becomes a tool with its own schemas, and the host inspects every exported
 //! item. A component of one megabyte can export a hundred thousand items.
@@ -14,7 +14,7 @@ const MAX_FUNCTIONS: usize = 4096;
 const MAX_OTHER_ITEMS: usize = 16_384;
 
 /// Maximum nesting depth of components and core modules. Tools that compose components nest only a
-/// few.
+/// few levels.
 const MAX_NESTING_DEPTH: usize = 100;
 
 /// The number of exported items of a component.
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_valid_is_left_to_the_compiler() {
+    fn invalid_components_are_left_to_the_compiler() {
         let mut cut = component(5000, 0);
         cut.truncate(cut.len() - 1);
         assert_eq!(check_exports(&cut), Ok(ComponentKind::Invalid));
     }
 
     #[test]
-    fn whatever_needs_async_is_noticed() {
+    fn components_that_need_async_are_detected() {
         let check = |text: &str| check_exports(&wat::parse_str(text).unwrap());
         let function =
             r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))"#;

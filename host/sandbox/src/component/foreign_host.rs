@@ -54,7 +54,7 @@ impl ModuleNames {
         if imports("__main_module__") || (exports("fd_write") && exports("cabi_import_realloc")) {
             return Some(
                 "an adapter between WASI 0.1 and WASI 0.2, with which tools such as `wasm-tools component new --adapt` make \
-                 components; put the module that it is for here, which needs no adapter"
+                 components; put the original module here instead, which needs no adapter"
                     .to_owned(),
             );
         }

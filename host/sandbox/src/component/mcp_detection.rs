@@ -11,7 +11,7 @@ const PROTOCOL_WORDS: [&[u8]; 5] = [
 ];
 
 /// Returns whether the file contains a word of the protocol. Reads each byte several times, so it
-/// runs in the compiling child.
+/// runs in the compiler child process.
 pub(crate) fn contains_mcp_words(file: &[u8]) -> bool {
     PROTOCOL_WORDS.iter().any(|word| contains_bytes(file, word))
 }

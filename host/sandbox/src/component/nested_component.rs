@@ -1,8 +1,8 @@
 //! Components whose state is in a nested component, such as those that componentize-qjs builds.
 //!
 //! The library that writes state into components processes only the core modules of the outermost
-//! component. If all memories are in a single nested component, that one is extracted, processed
-//! and put back. Runs in the compiling child.
+//! component. If all state is in a single nested component, that component is extracted, processed
+//! and put back. Runs in the compiler child process.
 
 use std::ops::Range;
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_component_with_the_state_is_found_replaced_and_shown() {
+    fn the_component_with_the_state_is_found_replaced_and_reexported() {
         for shim in [
             "",
             "(memory 0)",
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn several_components_with_state_and_none_are_not_taken_apart() {
+    fn components_without_a_single_stateful_component_are_left_alone() {
         let again = "(instance (instantiate $state (with \"a:b/c\" (instance $host))))";
         let whole = "(core module (memory 1))";
         let mut cases: Vec<Vec<u8>> = ["", "(core module (memory 1))"]

@@ -23,7 +23,7 @@ const DESCRIPTION_SECTION: &str = "description";
 /// Maximum size of a retained description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 200;
 
-/// The name of the library that makes components of core modules, in the list of producers.
+/// The name of the library that converts core modules to components, in the list of producers.
 const ENCODER_NAME: &str = "wit-component ";
 
 /// Maximum size of each name in a shortened description, in bytes.
@@ -70,7 +70,7 @@ impl PluginSummary {
         // The file compiled, so parsing it cannot fail.
         about.read_sections(component).unwrap_or_default();
         if kind != PluginFileKind::Component {
-            // The host has used it to make a component of the file.
+            // The host used it to convert the file to a component.
             about
                 .made_with
                 .retain(|tool| !tool.starts_with(ENCODER_NAME));
@@ -104,7 +104,7 @@ impl PluginSummary {
     fn read_sections(&mut self, component: &[u8]) -> wasmparser::Result<()> {
         let mut made_with = BTreeSet::new();
         let mut depth = 0_usize;
-        // The core module that is being read. It contains no other one.
+        // The core module that is being read. Core modules are not nested.
         let mut module: Option<CoreModule> = None;
         for payload in Parser::new(0).parse_all(component) {
             match payload? {
@@ -185,7 +185,7 @@ struct CoreModule {
 
 impl CoreModule {
     /// Returns whether the module is an adapter between WASI 0.1 and WASI 0.2, which works on the
-    /// memory of another module. Its makers are not those of the plugin.
+    /// memory of another module. The tools that built it are not those that built the plugin.
     fn is_adapter(&self) -> bool {
         self.provides_wasi && !self.has_memory
     }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(made_with(zig.kind, &zig.component), ["Zig", "clang 21.1.0"]);
         let plain = command("");
         assert!(made_with(plain.kind, &plain.component).is_empty());
-        // The same file, converted by its author: the adapter in it is no part of the plugin
+        // The same file, converted by its author: the adapter in it is not part of the plugin
         // either.
         let made = made_with(PluginFileKind::Component, &zig.component);
         assert!(

@@ -41,14 +41,13 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         }
     }
     match bytes.get(4..8) {
-        // A core module has layer 0. A component has layer 1. Both
-        // consist of sections in the same format.
+        // Core modules (layer 0) and components (layer 1) consist of sections in the same format.
         Some(_) if sections_are_complete(bytes.get(8..).unwrap_or_default()) => Ok(()),
         _ => Err(PrepareError::Incomplete),
     }
 }
 
-/// Returns what a file is that people put here by mistake, and what to do.
+/// Returns the kind of a file that users put here by mistake, with advice.
 fn known_kind(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 6] = [
         (
@@ -95,7 +94,7 @@ fn unknown_version_message(version: u16, layer: u16) -> String {
     }
 }
 
-/// Returns whether every section is complete: an id, a LEB128 length, and as many bytes.
+/// Returns whether every section is complete: an id, a LEB128 length, and that many bytes.
 fn sections_are_complete(mut rest: &[u8]) -> bool {
     while let Some((_id, tail)) = rest.split_first() {
         let mut length: u64 = 0;

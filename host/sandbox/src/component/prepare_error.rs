@@ -13,7 +13,7 @@ pub enum PrepareError {
     /// The file has no bytes. It is probably still being written.
     #[error("the file is empty")]
     Empty,
-    /// The file is of another known kind. The text names it, and what to do.
+    /// The file is of another known kind. The text names the kind and a remedy.
     #[error("not a WebAssembly file, but {0}")]
     OtherFile(&'static str),
     /// The file is not WebAssembly. The text is the start of the file.
@@ -28,7 +28,7 @@ pub enum PrepareError {
     /// The compiler reached its limit of memory or CPU time.
     #[error("{0}")]
     Compiler(String),
-    /// The compiler crashed, or could not begin.
+    /// The compiler crashed, or could not start.
     #[error("{0}")]
     Crashed(String),
     /// The compiler reached its limit of wall-clock time. It will be retried.
@@ -87,8 +87,8 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// Returns whether the same file is certain to be refused again by the same program with the
-    /// same settings, and whether finding that out takes a compilation.
+    /// Returns whether the refusal is worth caching: the same program with the same settings will
+    /// refuse the file again, and only a compilation shows that.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Invalid(_)
@@ -113,7 +113,8 @@ impl PrepareError {
         }
     }
 
-    /// Returns whether compiling the file reached a limit, which it might not reach on another day.
+    /// Returns whether compiling the file reached a limit, which it might not reach at another
+    /// time.
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Self::Compiler(_) | Self::TimedOut(_))
     }

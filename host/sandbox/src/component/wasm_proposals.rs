@@ -1,5 +1,5 @@
 //! Detection of WebAssembly GC and exceptions, and limits on type definitions. Runs in the
-//! compiling child.
+//! compiler child process.
 //!
 //! The engine stores each type while the component is loaded, in several hundred bytes. A file of a
 //! few megabytes can define millions of types.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_named() {
+    fn used_proposals_are_named() {
         let names = |module| proposals(module).unwrap().names();
         assert!(names("(func (param i32) (result i64) i64.const 1) (table 1 funcref)").is_empty());
         assert_eq!(names("(type (array i8))"), ["WebAssembly GC"]);

@@ -2,10 +2,10 @@
 //! and 0.2). It has one function that lists the tools and one that calls any of them. These
 //! components do not depend on Toolbay.
 //!
-//! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the
-//! guest goes on, and ends with the first error; what its parts mean is decided later, by
-//! [`result_parts`](crate::reply::result_parts). Metadata of calls are empty, and no sessions are
-//! opened.
+//! Arguments and metadata are CBOR. A result is a list of events, or a stream of events that the
+//! guest writes while it runs. The first error ends the result. Its parts are interpreted later, by
+//! [`result_parts`](crate::reply::result_parts). Calls are sent without metadata and without a
+//! session.
 
 mod events;
 mod hints;
@@ -32,7 +32,7 @@ use crate::store::state::StoreState;
 const TOOL_PROVIDER_PREFIX: &str = "act:tools/tool-provider@";
 
 /// Prefixes of similar interfaces that are not supported: those of versions before 0.1, and those
-/// that ACT's adapters take.
+/// for ACT's adapters.
 const UNSUPPORTED_PREFIXES: [&str; 2] = ["act:tools", "act:core/tool-provider"];
 
 const LIST_TOOLS: &str = "list-tools";
@@ -87,7 +87,7 @@ pub(crate) fn find_interface<'a>(exports: &[&'a str]) -> Result<Option<&'a str>,
 }
 
 impl LinkedActComponent {
-    /// Creates it after checking the types of the functions.
+    /// Checks the types of the functions, and creates the linked component.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
@@ -153,7 +153,7 @@ impl LinkedActComponent {
             Err(error) => {
                 let why = clean_line(&error_to_failure(error, "").into_text(), MAX_ERROR_BYTES);
                 let refused = format!(
-                    "its {LIST_TOOLS} failed: {why} (it was asked without a grant, without metadata and without a session)"
+                    "its {LIST_TOOLS} failed: {why} (it was called without a grant, without metadata and without a session)"
                 );
                 RawDescription {
                     refused: Some(refused),
@@ -219,7 +219,7 @@ fn join_texts(parts: &[ResultPart]) -> String {
     texts.flat_map(|text| [text, "\n"]).collect()
 }
 
-/// Converts an error of the guest. `before` is the text that the tool returned before it.
+/// Converts an error of the guest. `preceding_text` is the text that the tool returned before it.
 fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
     let ActError {
         kind,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_what_the_tool_said_and_its_kind() {
+    fn an_error_has_the_message_of_the_tool_and_its_kind() {
         let error = |kind: &str, message: &str| {
             ToolEvent::Error(ActError {
                 kind: kind.into(),

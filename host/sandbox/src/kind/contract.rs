@@ -1,9 +1,9 @@
 //! The contract between host and plugin, with one module for each supported version.
 //!
-//! Every released version is served for ever. Its module converts its types to those of the host
-//! ([`GuestReply`], [`ComponentDescription`]), and nothing else depends on it. A plugin for a
-//! version that is not served, or whose types differ from those of its version, is refused when it
-//! is loaded, not when it is first called.
+//! Every released version remains supported. Its module converts its types to those of the host
+//! ([`GuestReply`], [`ComponentDescription`]), and nothing else depends on it. A plugin for an
+//! unsupported version, or whose types differ from those of its version, is refused when it is
+//! loaded, not when it is first called.
 
 mod interface;
 #[cfg(test)]
@@ -60,8 +60,8 @@ impl ExportedContract {
     ///
     /// # Errors
     ///
-    /// The component exports interfaces of several versions, or only the one that completes
-    /// arguments of other interfaces.
+    /// The component exports interfaces of several versions, or only the completion interface,
+    /// which completes the arguments of other interfaces.
     pub(crate) fn find<'a>(
         exports: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Self>, PrepareError> {

@@ -113,7 +113,7 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFun
     }
 }
 
-/// The functions that [`find`] returns, before the component is linked.
+/// The functions that [`find_functions`] returns, before the component is linked.
 #[derive(Default)]
 pub(crate) struct UnlinkedFunctions {
     by_tool: BTreeMap<String, FunctionTool>,
@@ -121,7 +121,7 @@ pub(crate) struct UnlinkedFunctions {
 }
 
 impl UnlinkedFunctions {
-    /// Returns `wanted`, with a numeric suffix if a function has this name.
+    /// Returns `preferred`, with a numeric suffix if a tool already has this name.
     pub(crate) fn free_name(&self, wanted: &str) -> String {
         let numbered = (2..).map(|n| format!("{wanted}_{n}"));
         let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
@@ -180,7 +180,7 @@ fn exported_functions(engine: &Engine, component: &Component) -> Vec<FunctionExp
     exports
 }
 
-/// Returns whether `take_name` is a function that componentize-qjs or componentize-py adds, or that
+/// Returns whether `name` is a function that componentize-qjs or componentize-py adds, or that
 /// `toolbay optimize` calls.
 pub(crate) fn is_runtime_helper(name: &str) -> bool {
     matches!(
@@ -413,7 +413,7 @@ impl FunctionTools {
         &self.refused
     }
 
-    /// Calls the function of `tool` in the instance `within`, or in a new one.
+    /// Calls the function of `tool` in the instance `existing`, or in a new one.
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,

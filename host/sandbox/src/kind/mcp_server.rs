@@ -30,8 +30,8 @@ use crate::kind::linked_command::LinkedCommand;
 use crate::reply::guest_reply::{GuestFailure, GuestReply};
 use crate::store::state::StoreState;
 
-/// Key of the guest's own request state in the journal. The guest gets it back with the answers. No
-/// question has this key.
+/// Key of the guest's own request state in the journal. The guest receives it again with the
+/// answers. No question can have this key.
 const STATE_KEY: &str = "=state";
 
 /// The transport of the messages.
@@ -115,7 +115,7 @@ fn journal_answers(journal: &Arc<CallJournal>) -> QuestionAnswers<'_> {
         .get(STATE_KEY)
         .filter(|_| journal.rounds > 0);
     let own = own.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-    let state = own.and_then(|own| own.get(STATE_KEY)?.as_str().map(str::to_owned));
+    let state = own.and_then(|json| json.get(STATE_KEY)?.as_str().map(str::to_owned));
     let responses = journal.answers.iter().filter(|(key, _)| *key != STATE_KEY);
     QuestionAnswers {
         responses: responses

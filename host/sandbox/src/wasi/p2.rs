@@ -1,6 +1,6 @@
 //! Replacements for the parts of WASI in which a guest could make the host hold more memory than
 //! the call's [`MemoryBudget`](crate::capability::memory_budget::MemoryBudget) allows, could block
-//! a thread indefinitely, or gets answers that a recording must contain.
+//! a thread indefinitely, or receives values that a recording must contain.
 //!
 //! Each replacement behaves like `wasmtime-wasi`, within bounds. The rest of WASI is linked
 //! unchanged. This module also adds the interfaces that `wasmtime-wasi` does not have:

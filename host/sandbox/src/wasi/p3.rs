@@ -28,7 +28,7 @@ use crate::store::state::StoreState;
 pub(crate) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     cli::add(linker)?;
     clocks::add(linker)?;
-    // A guest gets at most `limits.random` bytes per request, because a short result is allowed.
+    // WASI 0.3 allows short results, so a request returns at most `limits.random` bytes.
     wasmtime_wasi::p3::random::add_to_linker(linker)?;
     filesystem::add(linker)?;
     sockets::add(linker)?;

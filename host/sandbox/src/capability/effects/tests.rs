@@ -36,7 +36,7 @@ fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn what_was_done_is_not_done_again() {
+fn completed_operations_are_not_executed_again() {
     let first = effects(&[]);
     assert_eq!(done(&first, "a", b"1"), None);
     assert_eq!(done(&first, "b", b"2"), None);
@@ -48,7 +48,7 @@ fn what_was_done_is_not_done_again() {
 }
 
 #[test]
-fn something_else_than_before_is_told() {
+fn a_different_operation_than_before_is_reported() {
     let first = effects(&[]);
     done(&first, "a", b"1");
     let second = effects(&first.to_journal().unwrap());
@@ -63,7 +63,7 @@ fn something_else_than_before_is_told() {
 }
 
 #[test]
-fn what_is_unfinished_or_too_large_bars_from_asking() {
+fn unfinished_or_too_large_results_block_questions() {
     let effects = |()| self::effects(&[]);
     let unfinished = effects(());
     unfinished
@@ -86,7 +86,7 @@ fn what_is_unfinished_or_too_large_bars_from_asking() {
 }
 
 #[test]
-fn a_plugin_that_cannot_ask_keeps_nothing() {
+fn a_plugin_that_cannot_ask_has_no_journal() {
     let effects = SideEffects::new(
         false,
         &Arc::default(),

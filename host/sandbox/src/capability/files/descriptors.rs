@@ -29,7 +29,7 @@ pub(crate) struct DescriptorTable {
     share: usize,
     /// Number of descriptors for the connections of all plugins' HTTP requests.
     connections: usize,
-    /// Total number of open descriptors from which a call is limited to its share.
+    /// Number of open descriptors of all calls, from which on each call is limited to its share.
     common: usize,
     open: AtomicUsize,
 }
@@ -62,7 +62,8 @@ impl DescriptorHandle {
 }
 
 impl DescriptorTable {
-    /// Returns how many of `max_calls` can run at once, if `waiting` of them need not run.
+    /// Reduces the number of concurrent calls, by at most `waiting`, to as many as there are
+    /// descriptors for. If `calls` is 0, their number is not limited.
     pub(crate) fn max_calls(calls: usize, waiting: usize) -> usize {
         Self::max_calls_within(available(), calls, waiting)
     }
@@ -75,12 +76,12 @@ impl DescriptorTable {
         calls.min((most / 4 / MIN_SHARE).max(calls.saturating_sub(waiting)))
     }
 
-    /// Creates the limits from the current limit of the process, for `max_calls` concurrent calls.
+    /// Creates the table for the current limit of the process and `calls` concurrent calls.
     pub(crate) fn of_process(calls: usize) -> Self {
         Self::new(available(), calls)
     }
 
-    /// Creates the limits for a process that can have `most` descriptors.
+    /// Creates the table for a process that can have `descriptors` descriptors.
     fn new(most: usize, calls: usize) -> Self {
         let calls = if calls == usize::MAX {
             DEFAULT_CALLS
@@ -157,20 +158,20 @@ mod tests {
         assert_eq!(
             DescriptorTable::max_calls_within(64, 192, 128),
             64,
-            "those that compute are let in in any case"
+            "calls that compute are always admitted"
         );
         assert_eq!(DescriptorTable::max_calls_within(64, 0, 0), usize::MAX);
     }
 
     #[test]
-    fn a_call_leaves_every_other_its_share() {
+    fn a_call_leaves_every_other_call_its_share() {
         let all = Arc::new(DescriptorTable::new(1024, 64));
         let greedy = all.files();
         let held = all_of(&greedy);
         assert_eq!(
             held.len(),
             192,
-            "what is nobody's share, and not for connections"
+            "all descriptors except the shares of other calls and those for connections"
         );
         let others: Vec<CallDescriptors> = (0..63).map(|_| all.files()).collect();
         let theirs: Vec<Vec<OpenDescriptor>> = others.iter().map(all_of).collect();
@@ -180,14 +181,14 @@ mod tests {
         assert_eq!(
             all.open.load(Ordering::Relaxed),
             open,
-            "what was refused does not count"
+            "refused descriptors do not count"
         );
         drop((held, theirs));
         assert_eq!(all.open.load(Ordering::Relaxed), 0);
         assert_eq!(
             all_of(&others[0]).len(),
             192,
-            "what was given back is anybody's"
+            "released descriptors are available to every call"
         );
     }
 

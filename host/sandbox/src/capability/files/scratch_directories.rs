@@ -86,7 +86,7 @@ struct LeftoverFolder {
 }
 
 impl TemporaryFolders {
-    /// Manages directories in `root` for at most `next_call` concurrent calls. Creates nothing yet.
+    /// Manages directories in `root` for at most `calls` concurrent calls. Creates nothing yet.
     pub(crate) fn new(root: PathBuf, calls: usize) -> Self {
         Self {
             root,

@@ -175,15 +175,15 @@ fn check_field(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that all members are known.
+/// Checks that all members are in `allowed`.
 ///
 /// # Errors
 ///
-/// The first unknown member.
+/// Returns the name of the first other member.
 fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
     match members
         .keys()
-        .find(|name| !known.iter().any(|known| known.contains(&name.as_str())))
+        .find(|name| !known.iter().any(|keywords| keywords.contains(&name.as_str())))
     {
         Some(name) => Err(truncate_name(name)),
         None => Ok(()),

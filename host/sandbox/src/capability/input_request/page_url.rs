@@ -1,4 +1,4 @@
-//! URLs of pages that a question sends its caller to.
+//! Checks of the URLs to which questions send the user.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! Questions as plugins pose them.
+//! Questions of plugins before they are checked.
 
 /// A question as the contract represents it, not yet checked.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) enum PosedKind {
     Roots,
 }
 
-/// The reason why questions have no answers.
+/// The reason why questions cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionRefusal {
     /// The client does not support this kind.

@@ -61,7 +61,7 @@ fn interview(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRou
 }
 
 #[test]
-fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
+fn a_call_ends_with_unanswered_questions_and_continues_with_the_answers() {
     let first = interview(
         &asking(CallJournal::default(), all()),
         &[form("a"), form("b")],
@@ -101,7 +101,7 @@ fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
 }
 
 #[test]
-fn what_is_no_answer_is_asked_again_with_the_reason() {
+fn a_question_with_an_invalid_answer_is_asked_again_with_the_reason() {
     let mut said = Vec::new();
     for wrong in [
         json!({"action": "accept", "content": {}}),
@@ -119,7 +119,7 @@ fn what_is_no_answer_is_asked_again_with_the_reason() {
         said.push(params["message"].as_str().unwrap().to_owned());
         assert_eq!(again.len(), 1, "{wrong}");
     }
-    insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer does not fit: ", ""), @r#"
+    insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer is invalid: ", ""), @r#"
         "name" is a required property
         name: "" is shorter than 1 character
         name: 7 is not of type "string"
@@ -131,7 +131,7 @@ fn what_is_no_answer_is_asked_again_with_the_reason() {
 }
 
 #[test]
-fn what_a_client_cannot_answer_ends_the_call_or_is_told() {
+fn unsupported_questions_end_the_call_or_are_reported() {
     let asking = asking(
         CallJournal::default(),
         QuestionKindSet::default().with(QuestionKind::Form),
@@ -295,7 +295,7 @@ fn rounds_and_time_are_bounded() {
 }
 
 #[test]
-fn what_cannot_be_remembered_is_refused() {
+fn questions_are_refused_if_the_journal_cannot_be_stored() {
     let barred = asking(CallJournal::default(), all());
     barred.effects.block_questions(AskBlocker::File);
     let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else {

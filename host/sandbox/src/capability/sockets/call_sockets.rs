@@ -149,7 +149,7 @@ impl CallSockets {
         Arc::clone(&self.gate.tcp_usage)
     }
 
-    /// Reserves the resources of a new socket. `opened` is its descriptor.
+    /// Reserves the resources of a new socket. `acquire_descriptor` acquires its descriptor.
     pub(crate) fn reserve(
         &self,
         opened: impl FnOnce() -> Option<OpenDescriptor>,
@@ -162,7 +162,7 @@ impl CallSockets {
         let opened = opened.ok_or_else(|| {
             self.gate.denials.report_denial(
                 DenialKind::Tcp,
-                "This call has as many sockets open as it may.",
+                "This call already has the maximum number of open sockets.",
                 None,
             );
             CreateSocketError::Limit
@@ -214,7 +214,7 @@ impl CallSockets {
         if self.lookup_count > MAX_LOOKUPS {
             gate.denials.report_denial(
                 DenialKind::NameLookup,
-                "This call has had as many names resolved as it may.",
+                "This call has reached the maximum number of name lookups.",
                 None,
             );
             return Err(ResolveFailure::LimitReached);
@@ -298,7 +298,7 @@ impl AddressGate {
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
                 self.denials.report_denial(
                     DenialKind::Tcp,
-                    "No tool may wait for connections of others.",
+                    "No tool may accept connections.",
                     None,
                 );
                 false

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(
             traffic.count_connection(),
             Err(reached),
-            "the first one stays"
+            "the first exceeded limit is reported"
         );
         assert_eq!(
             (traffic.totals(), traffic.exceeded()),

@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 
 use crate::capability::stdio::stdio_transport::ConversationReader;
 
-/// The standard input of a guest. Clones share the position: bytes that were read from one are not
-/// in the others.
+/// The standard input of a guest. Clones share the read position: each byte is read from only one
+/// of them.
 #[derive(Clone, Default)]
 pub(crate) enum GuestStdin {
     /// No input.
@@ -22,7 +22,7 @@ pub(crate) enum GuestStdin {
 }
 
 impl GuestStdin {
-    /// Reads the next part, of at most `most` bytes. Returns `None` at the end.
+    /// Reads the next part, of at most `max_bytes` bytes. Returns `None` at the end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         match self {
             Self::Empty => Poll::Ready(None),

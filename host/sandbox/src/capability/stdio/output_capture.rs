@@ -64,7 +64,7 @@ impl CapturedText {
         }
     }
 
-    /// Appends bytes. Returns by how much the buffer grew.
+    /// Appends bytes. Returns the growth of the buffer's capacity, in bytes.
     fn append(&mut self, bytes: &[u8]) -> usize {
         let room = self.limit.saturating_sub(self.bytes.len());
         let before = self.bytes.capacity();
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_each_stream_is_kept_and_the_rest_is_counted() {
+    fn the_beginning_of_each_stream_is_captured_and_the_rest_is_counted() {
         let stdio = GuestOutput::new(ByteSize::mib(1), MemoryBudget::new(ByteSize::mib(1)));
         stdio
             .stdout()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_in_a_secret_ends_before_it() {
+    fn output_that_is_truncated_in_a_secret_ends_before_it() {
         let secrets = SecretFilter::new([(
             "token",
             &SecretValue::parse("hünter2-hünter2".as_bytes()).unwrap(),

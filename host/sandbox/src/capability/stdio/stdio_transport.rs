@@ -129,8 +129,8 @@ impl Clone for ConversationReader {
 }
 
 impl ConversationReader {
-    /// Polls for the next chunk of unread input, of at most `most` bytes. Returns `None` at the
-    /// end.
+    /// Polls for the next chunk of unread input, of at most `max_bytes` bytes. Returns `None` at
+    /// the end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         loop {
             // Register before checking the buffer, so that no later notification is lost.
@@ -278,7 +278,7 @@ mod tests {
     use crate::capability::stdio::output_capture::GuestOutput;
 
     #[tokio::test]
-    async fn lines_are_heard_wherever_the_pieces_end() {
+    async fn lines_are_received_wherever_the_writes_end() {
         let talk = StdioConversation::default();
         let stdio = GuestOutput::new(ByteSize::kib(1), MemoryBudget::new(ByteSize::mib(1)));
         let mut output = ConversationOutput {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_pays_for_its_place_as_well() {
+    fn the_overhead_of_a_line_counts_against_the_budget() {
         let talk = StdioConversation::default();
         let account = MemoryBudget::new(ByteSize::mib(1));
         let stdio = GuestOutput::new(ByteSize::mib(8), account.clone());
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn input_waits_for_what_is_said_and_ends_when_it_is_closed() {
+    async fn input_waits_for_messages_and_ends_when_it_is_closed() {
         let talk = StdioConversation::default();
         let mut input = ConversationInput(talk.clone());
         assert_eq!(input.read(8).unwrap(), "");
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_wakes_every_reader_and_goes_to_the_first_that_reads() {
+    fn a_message_wakes_every_reader_and_goes_to_the_first_that_reads() {
         let talk = StdioConversation::default();
         let count = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&count));

@@ -165,7 +165,7 @@ impl ComputePlace for Counted {
 }
 
 #[tokio::test]
-async fn a_call_that_computes_keeps_its_place() {
+async fn a_call_that_computes_keeps_its_permit() {
     let place = Counted::new(true, 0);
     drive_cooperatively(
         CpuMeter::default(),
@@ -185,7 +185,7 @@ async fn a_call_that_computes_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
+async fn a_call_that_waits_releases_its_permit_and_continues_only_with_one() {
     for gives in [true, false] {
         let place = Counted::new(gives, 0);
         let (tx, rx) = tokio::sync::oneshot::channel();
@@ -200,7 +200,7 @@ async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
         assert_eq!(place.counts(), (1, 0));
         tx.send(7).unwrap();
         if gives {
-            assert!(look().await.is_pending(), "no place is free");
+            assert!(look().await.is_pending(), "no permit is available");
             place.turns.add_permits(1);
         }
         assert_eq!(look().await, Poll::Ready(Ok(7)));
@@ -209,7 +209,7 @@ async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
 }
 
 #[tokio::test]
-async fn requests_go_on_while_a_call_has_no_place() {
+async fn requests_continue_while_a_call_has_no_permit() {
     let place = Counted::new(true, 0);
     let exchanges = PendingRequests::default();
     let (sent, is_sent) = tokio::sync::oneshot::channel();
@@ -229,7 +229,7 @@ async fn requests_go_on_while_a_call_has_no_place() {
         is_sent.await.unwrap();
     };
     tokio::select! {
-        () = call => unreachable!("it waits for ever"),
+        () = call => unreachable!("it waits forever"),
         () = others => {}
     }
     assert_eq!(place.counts(), (1, 0));

@@ -135,7 +135,7 @@ pub(super) fn embed_wit(
     }
     let mut module = module.to_vec();
     let embedded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8);
-    embedded.map_err(|error| format!("its .wit file does not fit: {error:#}"))?;
+    embedded.map_err(|error| format!("its .wit file does not match the module: {error:#}"))?;
     Ok(Some(module))
 }
 

@@ -25,8 +25,8 @@ const MAIN_FUNCTION_NAMES: [&str; 3] = ["main", "start", "run"];
 /// Maximum size of a quoted name, in bytes.
 const MAX_QUOTED_BYTES: usize = 100;
 
-/// Returns why a module cannot be converted, if the encoder's own words do not tell its author what
-/// to do.
+/// Returns why a module cannot be converted, for failures that the encoder's own message does not
+/// explain to the author.
 pub(super) fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<String> {
     if look.has_memory64 {
         return Some(
@@ -115,8 +115,8 @@ pub(super) fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
             quote_name(function)
         ),
         Some(function) => format!(
-            "a core WebAssembly module that exports functions such as {}, but not their types, and a .wit file has no words \
-             for such names: only for lower-case words joined by `-`; rename them, or build it for wasm32-wasip2",
+            "a core WebAssembly module that exports functions such as {}, but not their types, and WIT cannot express such \
+             names, but only lower-case words joined by `-`; rename them, or build it for wasm32-wasip2",
             quote_name(function)
         ),
         None if look.names.exports.contains("_initialize") => {

@@ -148,7 +148,7 @@ fn errors_of_modules_that_cannot_be_adapted_say_what_to_do() {
                 "a module for Spin, which handles requests",
             ),
             (r#"(module (func (export "")))"#.to_owned(), "such as one whose name is empty, but not their types"),
-            (r#"(module (func (export "add_two")))"#.to_owned(), "only for lower-case words joined by `-`"),
+            (r#"(module (func (export "add_two")))"#.to_owned(), "but only lower-case words joined by `-`"),
             (
                 r#"(module (import "other" "x" (func)) (func (export "f")))"#.to_owned(),
                 "imports other.x, which no .wit",
@@ -176,7 +176,7 @@ fn errors_of_modules_that_cannot_be_adapted_say_what_to_do() {
 }
 
 #[test]
-fn a_module_gets_its_types_from_the_wit_file_beside_it() {
+fn a_module_gets_its_types_from_the_wit_file_next_to_it() {
     let wit =
         "package local:sums; interface sums { add: func(a: s32, b: s32) -> s32; } world plugin {
             export sums; export double: func(n: f64) -> f64; }";

@@ -63,7 +63,7 @@ fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> To
         remarks.add(
             &name,
             &format!(
-                "it may take {time} (std:timeout-ms), and limits.timeout decides how long it can"
+                "it declares a timeout of {time} (std:timeout-ms), but limits.timeout applies"
             ),
         );
     }
@@ -87,12 +87,12 @@ fn declared_timeout(metadata: &ActMetadata) -> Option<Duration> {
 #[derive(Default)]
 struct ActToolRemarks {
     all: Vec<String>,
-    /// The number of remarks over [`MAX_REMARKS`], which are omitted.
+    /// The number of omitted remarks: those beyond [`MAX_REMARKS`].
     more: u32,
 }
 
 impl ActToolRemarks {
-    /// Returns the value. Adds a remark instead if it could not be read.
+    /// Returns the value, or adds a remark if it could not be read.
     fn ok_or_remark<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
         read.unwrap_or_else(|why| {
             self.add(tool, &format!("part of its metadata is not used: {why}"));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_remarked_a_few_times() {
+    fn unusable_metadata_is_remarked_a_few_times() {
         let odd = tool(&[
             ("std:read-only", json!(1)),
             ("std:timeout-ms", json!(3_600_000)),
@@ -190,7 +190,7 @@ mod tests {
             description(vec![odd]).remarks,
             [
                 "tool \"a\": part of its metadata is not used: std:read-only is neither true nor false",
-                "tool \"a\": it may take 1h (std:timeout-ms), and limits.timeout decides how long it can",
+                "tool \"a\": it declares a timeout of 1h (std:timeout-ms), but limits.timeout applies",
             ]
         );
         let many = (0..12)

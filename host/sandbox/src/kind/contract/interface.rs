@@ -46,7 +46,8 @@ impl<'a> ExportedInterface<'a> {
         }
     }
 
-    /// Passes the function `name` and the component to `check_function`, which inspects its types.
+    /// Passes the function `name` and the component to `check`, which inspects the function's
+    /// types.
     pub(super) fn check_function(
         &self,
         name: &str,

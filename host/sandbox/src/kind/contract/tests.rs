@@ -22,7 +22,7 @@ use crate::{PluginContext, PluginRequest};
 static LIBRARY: LazyLock<TrialComponent> =
     LazyLock::new(|| TrialComponent::new(&sandbox(), guests::guest("library").unwrap()).unwrap());
 
-/// Limits that suffice for every guest that ends, and that soon stop one that does not.
+/// Limits that suffice for each guest that ends, and that soon stop a guest that runs forever.
 fn hasty() -> Limits {
     Limits {
         timeout: Duration::from_secs(20),
@@ -366,7 +366,7 @@ fn arguments_are_completed() {
 }
 
 #[test]
-fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
+fn requests_that_a_plugin_does_not_offer_fail() {
     let tool = LIBRARY.call("review", &serde_json::json!({})).unwrap_err();
     assert_eq!(
         tool,
@@ -411,7 +411,7 @@ fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
 }
 
 #[test]
-fn the_observer_learns_of_resources_that_changed() {
+fn the_observer_is_notified_of_changed_resources() {
     #[derive(Default)]
     struct Updates(Mutex<Vec<String>>);
 
@@ -529,7 +529,7 @@ fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
 }
 
 #[test]
-fn lists_of_any_size_are_asked_for_within_limits() {
+fn lists_of_any_size_are_requested_within_limits() {
     let list = |offering: &TinyCoreModule, limits: &Limits| {
         TrialComponent::within(&sandbox(), offering.build(), limits)
             .unwrap()
@@ -580,7 +580,7 @@ fn lists_of_any_size_are_asked_for_within_limits() {
 }
 
 #[test]
-fn whatever_is_listed_as_a_uri_is_passed_on_as_it_is() {
+fn listed_uris_are_passed_on_unchanged() {
     let bomb = "{+a}".repeat(10_000);
     let uris = [
         "",
@@ -651,7 +651,7 @@ fn interfaces_of_several_versions_are_refused() {
 }
 
 #[test]
-fn completion_alone_offers_nothing() {
+fn completion_without_other_interfaces_offers_nothing() {
     let alone = find(&["toolbay:plugin/completion@0.2.0"]).unwrap_err();
     assert_eq!(
         alone,

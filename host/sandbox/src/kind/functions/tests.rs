@@ -322,7 +322,7 @@ fn read(shape: &WitType, json: &Value) -> Result<wasmtime::component::Val, Strin
 
 proptest! {
     #[test]
-    fn what_fits_is_accepted_and_comes_back_equal((shape, json) in fitting()) {
+    fn matching_values_are_accepted_and_come_back_equal((shape, json) in fitting()) {
         for direction in [ValueDirection::Input, ValueDirection::Output] {
             prop_assert_eq!(compiled(&shape, direction).violations(&json), vec![], "{} {:?}", shape, direction);
         }
@@ -533,7 +533,7 @@ fn functions_that_cannot_be_tools_are_left_out_with_a_reason() {
 }
 
 #[test]
-fn an_import_of_nothing_but_types_needs_nobody_who_provides_it() {
+fn an_import_of_types_only_needs_no_provider() {
     let wit = "package trinity:api;
         interface types { record message { text: string } }
         interface more { use types.{message}; variant reply { one(message), none } }
@@ -579,7 +579,7 @@ fn a_resource_of_the_host_under_another_name_is_provided() {
 }
 
 #[test]
-fn types_that_double_themselves_are_refused() {
+fn types_whose_size_doubles_at_each_level_are_refused() {
     let types: Vec<String> = (1..13)
         .map(|n| format!("type t{n} = tuple<t{}, t{}>;", n - 1, n - 1))
         .collect();

@@ -17,7 +17,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Converts the members of an object to values in the order of `members`: arguments, or the fields
-/// of a record. `room` is the number of values that may still be created.
+/// of a record. `remaining` is the number of values that may still be created.
 ///
 /// # Errors
 ///
@@ -214,7 +214,7 @@ fn integer_from_json(integer: WitInteger, json: &Value) -> Result<Val, String> {
     Ok(integer_to_val(integer, n.ok_or_else(expected)?))
 }
 
-/// Converts a value to JSON. Returns `None` if the value does not have this shape, which a guest
+/// Converts a value to JSON. Returns `None` if the value does not match the type, which a guest
 /// cannot cause.
 pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
     Some(match (shape, val) {
@@ -305,7 +305,7 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
     })
 }
 
-/// Deducts `n` values from `room`.
+/// Deducts `n` values from `remaining`.
 fn take_values(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
     *room = room
         .checked_sub(n)
@@ -333,7 +333,7 @@ fn parse_case(json: &Value) -> Option<(&str, Option<&Value>)> {
 }
 
 /// Parses an integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, within the
-/// exact range, and, if `as_text` is set, strings.
+/// exact range, and strings if `allows_text` is set.
 fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {

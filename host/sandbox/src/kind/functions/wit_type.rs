@@ -4,8 +4,8 @@ use std::fmt;
 
 use wasmtime::component::Type;
 
-/// Maximum number of types in a function's signature, including nested ones. A type that doubles
-/// itself thirty times takes only a few bytes in a component.
+/// Maximum number of types in a function's signature, including nested ones. A component can define
+/// a type whose size doubles at each of thirty levels in only a few bytes.
 const MAX_TYPES: usize = 1_000;
 
 /// Maximum nesting depth of types.

@@ -32,7 +32,7 @@ const MAX_ERROR_BODY_BYTES: usize = 512;
 type HandlerOutcome = Result<http::Response<WasiBody>, String>;
 
 /// Sends a request to the handler. Returns the session ID from the response, if any, and the
-/// response. If `last` is not set, waits until the handler returns.
+/// response. If `is_last` is not set, waits until the handler returns.
 pub(super) async fn send_request(
     handler: &HandlerInstance,
     store: &mut Store<StoreState>,
@@ -146,7 +146,7 @@ async fn read_response(
         return Ok((
             None,
             RequestReply::Malformed(
-                "it names its session with more than 1 KiB, or not in ASCII".to_owned(),
+                "its session ID is longer than 1 KiB, or is not visible ASCII".to_owned(),
             ),
         ));
     }
@@ -200,8 +200,8 @@ async fn read_response(
     Ok((session, RequestReply::NotMcp(status, shown)))
 }
 
-/// Returns the response if this message ends the wait. A request of the guest does not, and gets no
-/// answer: the guest was informed that no client can answer it.
+/// Returns the response if this message ends the wait. A request of the guest does not end it, and
+/// gets no response: the host declared that the client cannot answer requests.
 fn final_response(heard: MessageKind) -> Option<RequestReply> {
     match heard {
         MessageKind::Outcome(outcome) => Some(RequestReply::Outcome(outcome)),

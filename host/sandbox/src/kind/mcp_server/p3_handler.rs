@@ -15,8 +15,9 @@ use crate::store::state::StoreState;
 /// The handler's response or its error code.
 type ServedResponse = Result<http::Response<WasiBody>, ErrorCode>;
 
-/// Runs a handler with a request. Returns when `heard` reports that the response was read and all
-/// tasks of the guest have ended.
+/// Runs a handler with a request, and sends its response to `response_sender`. Returns when the
+/// other end of `response_read` is dropped, because the response was read, and all tasks of the
+/// guest have ended.
 pub(super) async fn run_handler(
     service: &Service,
     store: &mut Store<StoreState>,

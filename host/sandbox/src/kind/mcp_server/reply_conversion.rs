@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_is_shown_on_one_line() {
+    fn responses_are_described_on_one_line() {
         let cases = [
             RequestReply::NotMcp(404, "Not\nfound \u{1b}[2J".into()),
             RequestReply::NotMcp(404, String::new()),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_mean_what_the_protocol_says() {
+    fn protocol_errors_are_converted() {
         let problem = |code, message: &str| ProtocolError {
             code,
             message: message.to_owned(),

@@ -3,18 +3,18 @@
 use std::pin::pin;
 use std::task::Poll;
 
-/// Runs `guest` until `listening` completes. If `last` is set, the guest is dropped then. Otherwise
-/// its instance is needed again, and it runs until it ends.
+/// Runs `guest` until `reading` completes. If `is_last` is set, the guest is then dropped.
+/// Otherwise, its instance is needed for another request, and the guest runs until it ends.
 ///
-/// If the guest ends before `listening` completes, `silent` provides the result.
+/// If the guest ends before `reading` completes, `missing_reply` provides the result.
 pub(super) async fn run_until<T>(
     guest: impl Future<Output = wasmtime::Result<()>>,
     listening: impl Future<Output = wasmtime::Result<T>>,
     last: bool,
     silent: impl FnOnce() -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
-    // Exempt `listening` from tokio's cooperative budget: after the guest has ended, nothing wakes
-    // it to read the remaining data.
+    // Exempt `reading` from tokio's cooperative budget: after the guest has ended, nothing wakes it
+    // to read the remaining data.
     let mut guest = pin!(guest);
     let mut listening = pin!(tokio::task::unconstrained(listening));
     let mut ended = None;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_heard_last_counts_however_the_guest_ends() {
+    async fn the_last_reply_counts_however_the_guest_ends() {
         let silent = || wasmtime::bail!("silent");
         assert_eq!(
             run_until(pending(), ready(Ok(1)), true, silent)
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_guest_that_ends_in_silence_is_not_waited_for() {
+    async fn a_guest_that_ends_without_a_reply_is_not_waited_for() {
         let heard: wasmtime::Result<()> =
             run_until(ready(Ok(())), pending(), true, || wasmtime::bail!("silent")).await;
         assert_eq!(heard.unwrap_err().to_string(), "silent");

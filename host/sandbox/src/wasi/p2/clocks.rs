@@ -1,6 +1,6 @@
 //! Timers for calls with fixed clocks. A guest waits for the requested duration, and its clock then
 //! advances by exactly that duration, however long the wait took. A replayed call does not wait:
-//! the recording has the clock readings and what was ready first.
+//! the recording contains the clock readings and which pollable was ready first.
 
 use std::time::Duration;
 

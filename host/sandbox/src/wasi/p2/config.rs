@@ -4,7 +4,8 @@ use wasmtime::component::{ComponentType, Linker, Lower};
 
 use crate::store::state::StoreState;
 
-/// The version that toolchains use. As a release candidate, it is compatible with no other version.
+/// The version that toolchains use. As a release candidate, it is not compatible with any other
+/// version.
 const CONFIG_STORE_INTERFACE: &str = "wasi:config/store@0.2.0-rc.1";
 
 /// Error of reading a value (`store.error`). Values are in memory, so it never occurs.

@@ -118,7 +118,7 @@ async fn next_entry(
     Ok(listing.buffered.pop_front())
 }
 
-/// Reads the next entries; returns none at the end of the directory.
+/// Reads the next batch of entries. The batch is empty at the end of the directory.
 fn read_batch(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
     let mut entries = VecDeque::with_capacity(BATCH_ENTRIES);
     while entries.len() < BATCH_ENTRIES
@@ -134,8 +134,8 @@ fn read_batch(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
             FileType::Unknown => {
                 let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
                 let found = rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
-                found.map_or(FileType::Unknown, |found| {
-                    FileType::from_raw_mode(found.st_mode)
+                found.map_or(FileType::Unknown, |stat| {
+                    FileType::from_raw_mode(stat.st_mode)
                 })
             }
             known => known,

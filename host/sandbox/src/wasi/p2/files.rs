@@ -128,7 +128,7 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
     Ok(folders)
 }
 
-/// Takes a descriptor for another file. WASI has no error code for a process without free
+/// Acquires a descriptor for another file. WASI has no error code for a process without free
 /// descriptors; `busy` is the closest one.
 pub(super) fn take_descriptor(state: &mut StoreState) -> FsResult<OpenDescriptor> {
     let opened = state.descriptors.acquire();

@@ -143,7 +143,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Setters of the request head. Rejected values are reported.
+/// Replaces the setters of the request head. Rejected values are reported.
 fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap(
@@ -229,7 +229,8 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
     )
 }
 
-/// Incoming requests. Only a plugin that is a server gets one, from the host.
+/// Replaces the functions of incoming requests. Only a plugin that is an HTTP server receives such
+/// a request, from the host.
 fn replace_incoming_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap(
@@ -242,8 +243,8 @@ fn replace_incoming_requests(linker: &mut Linker<StoreState>) -> wasmtime::Resul
     )
 }
 
-/// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
-/// is not a server.
+/// Replaces the functions of incoming and outgoing responses. Every plugin can create an outgoing
+/// response, even if it is not a server.
 fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource(
@@ -346,7 +347,7 @@ fn headers_result<T>(
     Ok(Err(why))
 }
 
-/// Reserves memory for a body, if there is one.
+/// Reserves memory for a body, if it was created.
 fn hold_body(
     state: &mut StoreState,
     made: Result<BodyHandle, ()>,

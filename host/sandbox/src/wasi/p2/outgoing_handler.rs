@@ -1,6 +1,6 @@
 //! Sends HTTP requests: the interface `outgoing-handler`, and the handle of a pending response.
 //!
-//! `wasmtime-wasi-http` spawns two tasks for each request. Here it is one of the call's own
+//! `wasmtime-wasi-http` spawns two tasks for each request. Here, each request is one of the call's
 //! [`PendingRequests`](crate::capability::http::pending_requests::PendingRequests).
 
 use std::pin::Pin;
@@ -96,7 +96,7 @@ fn send_request(
     Ok(Ok(state.table().push(awaited)?))
 }
 
-/// Converts the request, or returns what is wrong with it.
+/// Converts the request, or returns an error code for its invalid part.
 fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, ErrorCode> {
     let HostOutgoingRequest {
         method,
@@ -148,7 +148,7 @@ fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     parse_content_length(value).map(Some).ok_or_else(invalid)
 }
 
-/// A handle of the response, or the error in the words of `wasi:http` 0.2.
+/// Converts the response to a handle, or the error to an error code of `wasi:http` 0.2.
 fn to_response_handle(
     state: &mut StoreState,
     answer: ResponseResult,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_the_host_of_its_authority_and_is_secure_unless_it_says_otherwise() {
+    fn a_request_has_the_host_of_its_authority_and_uses_https_by_default() {
         let made = to_http_request(request(Some("0"))).unwrap();
         assert_eq!(made.uri(), "https://example.com:8443/a?b");
         assert_eq!(made.uri().authority().unwrap(), "example.com:8443");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_request_is_said_before_it_is_sent() {
+    fn an_invalid_request_fails_before_it_is_sent() {
         let refused = |request| to_http_request(request).unwrap_err();
         assert!(
             matches!(

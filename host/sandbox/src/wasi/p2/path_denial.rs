@@ -57,8 +57,8 @@ impl UsedPath {
     ///
     /// # Errors
     ///
-    /// Returns [`ErrorCode::NoEntry`] if none does, and reports that: for the guest, the path does
-    /// not exist.
+    /// Returns [`ErrorCode::NoEntry`] if none does, because the path does not exist for the guest,
+    /// and reports the denial.
     pub(super) fn check_mounted(&self, state: &StoreState) -> FsResult<()> {
         if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
             return Ok(());

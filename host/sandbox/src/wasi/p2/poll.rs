@@ -41,7 +41,7 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
             }
             return Ok(before);
         }
-        // Otherwise the plugin polls other handles than in the recording.
+        // The plugin polls other handles than in the recording.
     }
     let ready = state.table().poll(handles).await?;
     state.tape.record_poll(&ready);

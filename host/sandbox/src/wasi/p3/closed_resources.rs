@@ -1,7 +1,8 @@
-//! Resources that no guest can get. Their interfaces can be imported, but no handle exists.
+//! Resources that are not available to guests. Their interfaces can be imported, but no handle
+//! exists.
 //!
-//! Their types belong to Toolbay. A WASI 0.2 handle therefore cannot be passed to a WASI 0.3
-//! function, which would not apply its limits.
+//! Toolbay defines their types. A WASI 0.2 handle therefore cannot be passed to a WASI 0.3 function
+//! of `wasmtime-wasi`, which would not apply the call's limits.
 
 use wasmtime::component::LinkerInstance;
 

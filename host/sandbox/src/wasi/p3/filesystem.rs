@@ -1,8 +1,8 @@
-//! Files, which are not available. A guest gets no preopened directory, and every descriptor is
+//! Files are not available. A guest gets no preopened directory, and a descriptor can only be
 //! opened from one.
 //!
 //! Mounted and temporary directories are available through WASI 0.2, within quotas and limits. If a
-//! grant has some, a note says so.
+//! grant has such directories, a note says that they are not available.
 
 use wasmtime::component::{Linker, Resource, ResourceType};
 
@@ -11,7 +11,7 @@ use super::closed_resources::{ClosedFunction, define_closed};
 use super::version::versioned;
 use crate::store::state::StoreState;
 
-/// A file or directory; no value exists.
+/// The type of files and directories. It has no values.
 enum NoDescriptor {}
 
 const DESCRIPTOR_FUNCTIONS: [ClosedFunction; 25] = [

@@ -30,7 +30,7 @@ type FieldsResource = Resource<FieldMap>;
 type BodyContents = Option<StreamReader<u8>>;
 type BodyEnd = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
 
-/// The guest's verdict on a body that it received.
+/// Future with which the guest reports whether it could process a body that it received.
 type BodyVerdict = FutureReader<Result<(), ErrorCode>>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -162,7 +162,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Setters of the request head. Rejected values are reported.
+/// Replaces the setters of the request head. Rejected values are reported.
 fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.func_wrap(
@@ -242,8 +242,8 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
     )
 }
 
-/// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
-/// is not a server.
+/// Replaces the functions of responses. Every plugin can create a response, even if it is not a
+/// server.
 fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource(

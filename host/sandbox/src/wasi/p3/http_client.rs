@@ -1,6 +1,5 @@
-//! Sending requests: each is one of the call's own
-//! [`PendingRequests`](crate::capability::http::pending_requests::PendingRequests), as those of
-//! WASI 0.2 are.
+//! Sends requests. As in WASI 0.2, each request is one of the call's
+//! [`PendingRequests`](crate::capability::http::pending_requests::PendingRequests).
 
 use std::pin::Pin;
 
@@ -65,7 +64,7 @@ async fn send(
     })
 }
 
-/// Starts a request, after which its body is read.
+/// Starts a request. From then on, the host reads its body.
 fn start_request(
     mut access: Access<'_, StoreState>,
     request: Resource<Request>,
@@ -93,7 +92,7 @@ fn start_request(
     }))
 }
 
-/// A handle of the response, or the error in the words of `wasi:http` 0.3.
+/// Converts the response to a handle, or the error to an error code of `wasi:http` 0.3.
 fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<ClientResponse> {
     let response = match answer {
         Ok(response) => response,

@@ -180,7 +180,7 @@ fn define_getter<T: ComponentType + Lower + Send + Sync + 'static>(
     })
 }
 
-/// Sets an option. Returns an error code if `is_senseless` is set.
+/// Sets an option. Returns an error code if `is_invalid` is set.
 fn set_option(
     state: &mut StoreState,
     socket: &SocketHandle,
@@ -200,7 +200,7 @@ fn clamp_buffer_size(size: u64) -> usize {
     usize::try_from(size.min(KERNEL_BUFFER_BYTES)).unwrap_or(usize::MAX)
 }
 
-/// Systems count in seconds, and none of them accepts zero.
+/// Converts nanoseconds to seconds. Systems count whole seconds, and none of them accepts zero.
 fn to_whole_seconds(nanoseconds: u64) -> Duration {
     Duration::from_secs(
         nanoseconds

@@ -25,7 +25,7 @@ type TcpSocketHandle = Resource<TcpState>;
 /// Future for the end of a connection's stream.
 type ConnectionStreamEnd = FutureReader<Result<(), ErrorCode>>;
 
-/// A UDP socket; no value exists.
+/// The type of UDP sockets. It has no values.
 enum NoUdpSocket {}
 
 const UDP_FUNCTIONS: [ClosedFunction; 14] = [
@@ -91,7 +91,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             state.table().get(&socket)?;
             let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-            // It never is: the check reports the denial to the operator.
+            // Listening is never allowed. The check reports the denial to the operator.
             let _is_allowed = state
                 .call_sockets
                 .gate()

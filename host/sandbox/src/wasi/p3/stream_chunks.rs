@@ -12,8 +12,8 @@ pub(super) const MAX_CHUNK_BYTES: usize = 16 << 10;
 /// passed to another host stream.
 pub(super) const STREAM_MEMORY_BYTES: usize = 2 * MAX_CHUNK_BYTES;
 
-/// Number of consecutive chunks after which a host stream yields. Otherwise, two connected host
-/// streams could transfer data without running guest code or yielding.
+/// Number of consecutive chunks after which a host stream yields. Without that, two connected host
+/// streams could transfer data indefinitely and never run guest code.
 const CHUNKS_PER_TURN: u8 = 16;
 
 /// Counter of a stream's chunks.
@@ -31,7 +31,7 @@ impl StreamRound {
     }
 }
 
-/// Copies a chunk to the reader's buffer. Returns how many bytes fit.
+/// Copies a chunk to the reader's buffer. Returns the number of bytes that fit.
 pub(super) fn write_chunk<D, B>(
     to: Destination<'_, u8, B>,
     store: StoreContextMut<'_, D>,

@@ -68,7 +68,7 @@ impl TcpState {
         })
     }
 
-    /// Checks that the socket was not connected yet.
+    /// Checks that no connection attempt was made with this socket.
     pub(super) fn check_new(&self) -> Result<(), ErrorCode> {
         match &self.state {
             ConnectProgress::New(_) => Ok(()),

@@ -19,7 +19,7 @@ async fn a_folder_is_private_and_gone_after_its_call() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     let scratches = Arc::new(TemporaryFolders::new(root.clone(), 2));
-    assert!(!root.exists(), "nothing is made before it is needed");
+    assert!(!root.exists(), "no directory is created before it is needed");
     let one = scratches.create().await.unwrap();
     let two = scratches.create().await.unwrap();
     let own = names(&root).pop().unwrap();
@@ -42,7 +42,7 @@ async fn a_folder_is_private_and_gone_after_its_call() {
     assert_eq!(
         names(&root),
         Vec::<PathBuf>::new(),
-        "a server that ends leaves nothing"
+        "a server that ends removes its directory"
     );
 }
 
@@ -66,7 +66,7 @@ async fn futures_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
 }
 
 #[test]
-fn what_a_killed_server_left_is_removed_and_what_a_running_one_has_is_not() {
+fn directories_of_a_killed_server_are_removed_and_those_of_a_running_one_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     let running = ServerFolder::create(&root).unwrap();
@@ -89,7 +89,7 @@ fn what_a_killed_server_left_is_removed_and_what_a_running_one_has_is_not() {
     assert_eq!(
         names(&root).len(),
         2,
-        "the link, and what is not a server's"
+        "the link, and a directory of no server"
     );
 }
 
@@ -130,7 +130,7 @@ fn a_folder_of_folders_is_removed_whatever_their_names() {
 }
 
 #[tokio::test]
-async fn a_folder_of_somebody_else_is_not_used() {
+async fn a_folder_of_another_user_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     fs::create_dir(&root).unwrap();

@@ -93,7 +93,7 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
     let mut sockets = sockets(&EXAMPLE, &[], 1 << 20);
     assert!(
         !connects(&sockets, "8.8.8.8:443"),
-        "nobody asked for a name"
+        "no name was resolved"
     );
     assert_eq!(
         resolved(&mut sockets, "Public.Example.COM.")
@@ -167,7 +167,7 @@ async fn names_beyond_the_rules_are_not_resolved() {
 }
 
 #[tokio::test]
-async fn what_a_call_asks_for_is_bounded() {
+async fn lookups_of_a_call_are_bounded() {
     let mut modest = sockets(&EXAMPLE, &[], 1 << 20);
     assert_eq!(
         resolved(&mut modest, "many.example.com")
@@ -185,7 +185,7 @@ async fn what_a_call_asks_for_is_bounded() {
     );
     assert!(
         modest.account.peak() < (MAX_ADDRESSES + 2) * 2 * ADDRESS_MEMORY_BYTES,
-        "the same name holds nothing again"
+        "resolving a name again reserves nothing"
     );
     let mut poor = sockets(&EXAMPLE, &[], 100);
     assert_eq!(
@@ -234,12 +234,12 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
 }
 
 #[test]
-fn only_connections_are_open() {
+fn only_outgoing_connections_are_allowed() {
     let sockets = sockets(&["8.8.8.8:1", "0.0.0.0:1"], &[], 1 << 20);
     let allows = |address: &str, purpose| sockets.gate().allows(address.parse().unwrap(), purpose);
     assert!(
         allows("0.0.0.0:0", SocketAddrUse::TcpBind),
-        "what every connection begins with"
+        "every connection begins with this bind"
     );
     assert!(allows("[::]:0", SocketAddrUse::TcpBind));
     assert!(

@@ -118,7 +118,7 @@ async fn start_comparison(
     })?))
 }
 
-/// Returns the current value. The swap compares with it from then on.
+/// Returns the current value. Later swaps compare with it.
 async fn refresh_comparison(
     state: &mut StoreState,
     cas: &CasHandle,

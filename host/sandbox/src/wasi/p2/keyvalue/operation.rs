@@ -337,7 +337,7 @@ pub(super) async fn increment(
 ) -> KeyValueResult<i128> {
     let changed =
         apply_change(state, handle, BucketChange::Increment { key, delta, range }).await?;
-    Ok(changed.and_then(|changed| match changed {
+    Ok(changed.and_then(|outcome| match outcome {
         ChangeOutcome::Number(number) => Ok(number),
         ChangeOutcome::Done | ChangeOutcome::Conflict(_) => {
             Err(KeyValueError::Other("the store gave no number".to_owned()))

@@ -29,12 +29,12 @@ pub(super) enum WriteOffset {
 /// Result of an attempt to change a file's length.
 enum ResizeAttempt<F, T> {
     Done(T),
-    /// There seems to be no space, but the last scan of the directory is old.
+    /// The quota seems to be exhausted, but the last scan of the directory is old.
     Full(ChangePermit, F),
 }
 
-/// Changes a file if the new length fits in the quota. `to` maps the current length to the new one,
-/// and `make` performs the change.
+/// Changes a file if the new length fits in the quota. `new_length` maps the current length to the
+/// new one, and `change_file` performs the change.
 ///
 /// # Errors
 ///
