@@ -39,7 +39,7 @@ fn report_intended_within<'a>(
 }
 
 /// Returns the only branch whose violations do not show that it is for another kind of value than
-/// the one at `place`.
+/// the one at `pointer`.
 fn intended_branch<'a>(
     branches: &'a [Vec<ValidationError<'static>>],
     place: &str,

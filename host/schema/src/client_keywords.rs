@@ -15,7 +15,7 @@ use super::keywords::{for_each_subschema_mut, is_schema_map};
 /// The dialect of a rewritten schema of draft 4.
 const DRAFT_4_SUCCESSOR: &str = "http://json-schema.org/draft-07/schema#";
 
-/// Keywords of no dialect that validators of clients apply, or refuse.
+/// Keywords that belong to no dialect, but that validators of clients apply or refuse.
 const EXTENSION_KEYWORDS: [&str; 6] = [
     "nullable",
     "$async",
@@ -48,7 +48,7 @@ const DRAFTS_OF_KEYWORDS: [(&str, Draft, Draft); 15] = [
     ("additionalItems", Draft::Draft4, Draft::Draft201909),
 ];
 
-/// The same for references and anchors.
+/// Like [`DRAFTS_OF_KEYWORDS`], for references and anchors.
 const DRAFTS_OF_REFERENCES: [(&str, Draft, Draft); 5] = [
     ("$anchor", Draft::Draft201909, Draft::Draft202012),
     ("$recursiveRef", Draft::Draft201909, Draft::Draft201909),
@@ -103,8 +103,9 @@ const ANCHOR_KEYWORDS: [&str; 3] = ["$anchor", "$dynamicAnchor", "$recursiveAnch
 /// Removes the identifiers on which no reference depends, and the references and anchors of other
 /// dialects.
 ///
-/// A validator that clients keep for a whole list finds the first schema with an `$id` wherever
-/// another one has the same `$id`, and refuses the keyword `id`.
+/// If a client uses one validator for a whole list, the validator resolves an `$id` to the first
+/// schema that has it, even within another schema with the same `$id`. It also refuses the keyword
+/// `id`.
 pub(super) fn rewrite_identifiers(schema: &mut Value, draft: Draft) {
     let mut identifiers = IdentifierKeywords {
         draft,
@@ -142,8 +143,8 @@ impl IdentifierKeywords {
     }
 
     /// Returns whether a reference depends on an identifier: it is not relative to the document, or
-    /// it is in a part of the document that has an identifier of its own. `is_in_part` is true
-    /// within such a part.
+    /// it is in a part of the document that has a separate identifier. `is_in_part` is true within
+    /// such a part.
     fn has_dependent(&self, value: &Value, is_root: bool, is_in_part: bool) -> bool {
         match value {
             Value::Array(items) => items

@@ -94,7 +94,7 @@ fn common_type(values: &[Value]) -> Option<&'static str> {
         .then_some(first)
 }
 
-/// Returns the values of a choice, if each branch lists its own.
+/// Returns the values of a choice, if each branch lists its values.
 pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     for branch in branches

@@ -11,7 +11,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore};
 
 /// Maximum number of messages that can wait for the peer. Further responses wait with their calls,
-/// which hold places in the client's queue.
+/// which continue to occupy the client's queue.
 const MAX_QUEUED_MESSAGES: u32 = 256;
 
 /// Maximum number of bytes that can wait for the peer: the size of the largest common message. A
@@ -215,7 +215,8 @@ impl Outbox {
         })
     }
 
-    /// Sends a message if there is capacity, and drops it otherwise. Suits progress and the like.
+    /// Sends a message if there is capacity, and drops it otherwise. For messages that may be lost,
+    /// such as progress.
     pub(crate) fn try_send(&self, message: OutgoingMessage) {
         let room = permits_for(message.text.len());
         if let Ok(permit) = self.0.room.try_acquire_many(room) {
@@ -262,8 +263,8 @@ impl OutboxReceiver {
         self.0.lock().senders == 0
     }
 
-    /// A change since this was called: a message was queued, the last sender is gone, or
-    /// [`OutboxReceiver::wake`] was called.
+    /// Returns a future that completes at the next change: a message is queued, the last sender is
+    /// dropped, or [`OutboxReceiver::wake`] is called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.0.arrived.notified()
     }

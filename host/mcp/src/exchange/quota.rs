@@ -49,7 +49,7 @@ impl QuotaExhausted {
 }
 
 impl SharedQuota {
-    /// Creates a quota of `all` in total and at most `each` per owner.
+    /// Creates a quota of `total_limit` in total and at most `owner_limit` per owner.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         Arc::new(Self {
             all,
@@ -63,7 +63,7 @@ impl SharedQuota {
     ///
     /// # Errors
     ///
-    /// The owner's share or the total does not have this much left.
+    /// Returns an error if the amount exceeds the rest of the owner's share or of the total.
     pub fn try_reserve(
         self: &Arc<Self>,
         name: &str,
@@ -72,7 +72,7 @@ impl SharedQuota {
         self.try_reserve_within(name, amount, self.each)
     }
 
-    /// Reserves as [`Self::try_reserve`] does, for an owner whose share is at most `share`.
+    /// Like [`Self::try_reserve`], for an owner whose share is at most `share`.
     pub(crate) fn try_reserve_within(
         self: &Arc<Self>,
         name: &str,
@@ -109,7 +109,7 @@ impl SharedQuota {
         self.lock_state().by_all
     }
 
-    /// Returns the share of each owner.
+    /// Returns the maximum amount of one owner.
     pub(crate) fn share(&self) -> usize {
         self.each
     }
@@ -174,7 +174,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
+    /// Like [`SharedQuota::try_reserve`]. The portion then stays unchanged.
     pub fn grow(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         if let Some((quota, name)) = &self.of {
             quota.charge(name, amount, quota.each)?;
@@ -187,7 +187,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
+    /// Like [`SharedQuota::try_reserve`]. The portion then stays unchanged.
     pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         self.grow(amount.saturating_sub(self.amount))
     }
@@ -196,7 +196,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// There is none, as for [`SharedQuota::try_reserve`].
+    /// Returns an error if it is not available, like [`SharedQuota::try_reserve`].
     pub fn check_available(&self, amount: usize) -> Result<(), QuotaExhausted> {
         self.of.as_ref().map_or(Ok(()), |(quota, name)| {
             quota.check_available(&quota.lock_state(), name, amount, quota.each)

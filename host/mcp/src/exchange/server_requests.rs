@@ -154,7 +154,7 @@ fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> P
     }
     let held = intake
         .try_reserve(caller, text.len())
-        .map_err(|_| refused("a result for which there is no room"))?;
+        .map_err(|_| refused("a result for which there is no capacity"))?;
     Ok((text.into(), held))
 }
 

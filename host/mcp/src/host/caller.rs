@@ -51,9 +51,9 @@ impl Caller {
         !self.name.starts_with("ip:")
     }
 
-    /// Returns whether every caller has the same view as this one, so that a cache can serve all
-    /// callers. This is the case if the caller may use everything and needs no token for that: then
-    /// no caller has fewer rights.
+    /// Returns whether every caller has the same view as this one, so that one cached response can
+    /// serve all callers. This is true if the caller may use everything without a token, because
+    /// then no caller has fewer rights.
     pub(crate) fn has_public_view(&self) -> bool {
         matches!(self.rights, CallerRights::All) && !has_token(&self.name)
     }

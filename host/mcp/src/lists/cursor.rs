@@ -10,7 +10,7 @@ use crate::protocol::jsonrpc::{Error, INVALID_PARAMS};
 /// First character of the cursors of a folder.
 const FOLDER_PREFIX: char = 'd';
 
-/// Returns the cursor of the page of `list_kind` that follows the item with this name or URI.
+/// Returns the cursor of the page of `list` that follows the item with this name or URI.
 pub(crate) fn encode(list: ListKind, name: &str) -> String {
     BASE64.encode(format!("{}{name}", list_prefix(list)))
 }
@@ -37,8 +37,8 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
     }
 }
 
-/// Returns the name or URI in a cursor of `list_kind`. The empty cursor belongs to the first page
-/// and contains an empty name.
+/// Returns the name or URI in a cursor of `list`. The empty cursor belongs to the first page and
+/// contains an empty name.
 ///
 /// # Errors
 ///

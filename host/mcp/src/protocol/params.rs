@@ -69,8 +69,7 @@ struct ObjectMembers<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Returns the error for the member that should be an object, if `said`, the error of the parser,
-/// is about one.
+/// Returns the error for the member that should be an object, if `parser_error` is about one.
 fn describe_wrong_object(params: &str, said: &str) -> Option<String> {
     if !said.contains(&format!("expected {OBJECT_DESCRIPTION}")) {
         return None;

@@ -64,7 +64,7 @@ pub(crate) fn request_params(
 ///
 /// # Errors
 ///
-/// As [`request_params`].
+/// Like [`request_params`].
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
     // Some clients reject a question without this member.

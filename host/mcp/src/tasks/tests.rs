@@ -74,7 +74,7 @@ async fn client(host: &Arc<Stub>, revision: Revision) -> Peer {
     Peer::declaring(Arc::clone(host), revision, declared()).await
 }
 
-/// Returns the parameters of a call that waits. It is a task in the revisions in which clients
+/// Returns the parameters of a call that waits. It becomes a task in the revisions in which clients
 /// decide that.
 fn slow() -> Value {
     json!({"name": "a", "arguments": {WAITS: true}, "task": {"ttl": 60_000}})

@@ -35,7 +35,7 @@ impl RequestBinding {
                 hash_text(&mut hash, uri);
             }
             // A completion cannot ask questions (MCP allows questions only for the three methods
-            // above), so this seals nothing.
+            // above), so no state has this binding.
             CallRequest::Completion(CompletionRequest {
                 reference,
                 argument,
