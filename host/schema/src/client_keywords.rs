@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_validators_of_clients_know_is_removed() {
+    fn keywords_that_only_client_validators_support_are_removed() {
         let schema = json!({"type": "object", "$async": true, "discriminator": "kind", "properties": {
             "a": {"anyOf": [{"type": "string"}], "nullable": true},
             "b": {"type": "string", "nullable": "yes", "formatMinimum": 5},
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_of_a_reference_go_where_the_dialect_ignores_them() {
+    fn siblings_of_a_reference_are_removed_if_the_dialect_ignores_them() {
         let schema = json!({"$schema": DRAFT_7, "type": "object", "properties": {
             "x": {"$ref": "#/definitions/a", "maxLength": 1, "title": "X"},
         }, "definitions": {"a": {"type": "string"}}});
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_go_if_no_reference_needs_them() {
+    fn identifiers_are_removed_if_no_reference_needs_them() {
         let schema = json!({"$id": "https://x/s", "properties": {"a": {"$id": "a", "type": "string"}, "b": {
             "$anchor": "b", "type": "integer"}, "c": {"$ref": "#b"}}});
         let number = json!({"type": "integer"});

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_not_every_engine_has_is_found() {
+    fn uncommon_pattern_features_are_detected() {
         for look in [
             "(?!a)b",
             "a(?=b)",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_noted_once() {
+    fn each_note_appears_once() {
         let text = json!({"type": "string", "pattern": "^\\p{Lu}$", "format": "date"});
         let schema = json!({
             "properties": {"a": text, "b": text, "c": {"pattern": "\\\\p{a}"}, "pattern": {"type": "string"}},

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_not_taken_is_named_and_so_is_what_is_taken() {
+    fn forbidden_members_are_listed_with_the_allowed_ones() {
         let none = "(root): \"x\" is not allowed: this object takes no members";
         let cases = [
             (

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_a_peer_to_leave_is_told() {
+    async fn waiters_are_notified_when_the_peer_disconnects() {
         let (outbox, messages) = channel();
         let other = outbox.clone();
         let waiting = tokio::spawn(async move { other.closed().await });
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_of_many_senders_all_arrive_in_each_ones_order() {
+    async fn messages_of_each_sender_arrive_in_order() {
         let (outbox, messages) = channel();
         for sender in 0..8_u8 {
             let outbox = outbox.clone();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_peer_that_left() {
+    async fn senders_do_not_wait_for_a_disconnected_peer() {
         let (outbox, messages) = channel();
         outbox.send(message(MAX_QUEUED_BYTES as usize)).await;
         let waiting = tokio::spawn(async move { outbox.send(message(1)).await });

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_has_its_share_and_leaves_the_rest_to_the_others() {
+    fn each_owner_is_limited_to_its_share() {
         let quota = SharedQuota::new(10, 4);
         let mut ada = quota.try_reserve("ada", 3).unwrap();
         assert_eq!(
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_waits_until_something_is_given_back() {
+    async fn a_reservation_waits_for_a_release() {
         let quota = SharedQuota::new(2, 1);
         let first = quota.try_reserve("ada", 1).unwrap();
         let _other = quota.try_reserve("bob", 1).unwrap();

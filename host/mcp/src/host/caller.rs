@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_but_those_of_addresses_and_accounts_is_that_of_a_token() {
+    fn every_caller_except_addresses_and_accounts_has_a_token() {
         for name in [
             "token:ci",
             "oauth:ada of https://auth.example.com",

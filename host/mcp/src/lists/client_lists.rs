@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_difference_that_the_rights_show_counts() {
+    fn only_visible_differences_are_reported() {
         let known = KnownLists::default();
         known.reset(&CallerRights::All, view(1, 10));
         assert_eq!(known.last_view(&only("a"), view(1, 5)), view(1, 5));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_list_has_its_news() {
+    fn each_list_has_its_change_notification() {
         let known = KnownLists::default();
         let now = |listing, tools, prompts, resources| CallerView {
             listing,
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn one_list_says_nothing_of_another() {
+    fn requesting_one_list_does_not_affect_another() {
         let known = KnownLists::default();
         let before = CallerView {
             listing: 1,

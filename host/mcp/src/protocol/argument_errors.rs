@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_read_is_named() {
+    fn a_value_that_cannot_be_decoded_is_located() {
         let deep = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
         let cases = [
             r#"{"a": 1, "b": "x\ud800y"}"#.to_owned(),

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_found_in_what_is_not_quite_json() {
+    fn the_id_is_found_in_almost_valid_json() {
         for message in [
             r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":NaN,"b":[-Infinity,01,None]}}"#,
             r#"{"method":"a","params":{"id":1,"a":NaN,"x":["id",{"id":2}]},"jsonrpc":"2.0","id":7}"#,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_pretends_to_be_the_id() {
+    fn no_other_member_is_mistaken_for_the_id() {
         for message in [
             "",
             "id",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_stores_little() {
+    fn a_scan_uses_bounded_memory() {
         let mut scanner = IdScanner::default();
         scanner.scan(br#"{"params":{"a":"#);
         scanner.scan(&vec![b'['; 1 << 20]);

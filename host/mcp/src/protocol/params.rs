@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_is_no_object_is_named() {
+    fn a_member_that_is_not_an_object_is_named() {
         let said = |params: &str| {
             let params = RawValue::from_string(params.to_owned()).unwrap();
             read::<IgnoredAny>(Some(&params))

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_a_revision_cannot_show_is_not_sent() {
+    fn a_form_that_a_revision_cannot_express_is_not_sent() {
         let several = json!({"message": "", "requestedSchema": {"type": "object", "properties": {
             "tags": {"type": "array", "items": {"type": "string", "enum": ["a"]}},
         }}});

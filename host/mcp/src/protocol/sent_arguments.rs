@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn few_arguments_of_a_prompt_are_converted() {
+    fn the_number_of_converted_arguments_is_limited() {
         let many: Vec<String> = (0..=MAX_CONVERTED)
             .map(|n| format!("\"{n}\": {n}"))
             .collect();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_comes_back_as_it_was() {
+    fn a_tally_survives_encoding() {
         for periods in 0..=8 {
             let encoded = tally(periods).encode(&[7; 32]).unwrap();
             assert_eq!(encoded.len(), TALLY_BYTES);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_bytes_and_no_other_secret_make_a_tally() {
+    fn changed_bytes_and_another_secret_are_rejected() {
         let encoded = tally(2).encode(&[7; 32]).unwrap();
         assert_eq!(RecordTally::decode(&encoded, &[8; 32]), None);
         for at in 0..encoded.len() {
