@@ -334,7 +334,7 @@ async fn questions_of_a_task_are_answered_one_by_one() {
         (&task["status"], keys(&task)),
         (&json!("input_required"), Some(vec!["a".to_owned()]))
     );
-    // An answer counts once.
+    // An answer is accepted only once.
     peer.result(
         "tasks/update",
         update(json!({"b": accept(8), "a": accept(1)})),

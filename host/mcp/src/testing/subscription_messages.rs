@@ -171,7 +171,7 @@ async fn a_slow_client_gets_one_notification_for_many_changes() {
         peer.result("resources/subscribe", json!({"uri": uri}))
             .await;
     }
-    // No message is read meanwhile: the notifying task gets no turn.
+    // No message is read meanwhile: the notifying task does not run.
     for _ in 0..1000 {
         peer.host.updates().notify_changed("test://a");
     }

@@ -489,7 +489,7 @@ fn patterns_that_are_rewritten_for_rust_engines_match() {
             "{pattern} {text:?}"
         );
     }
-    // Two patterns that are rewritten to the same one both count.
+    // Two patterns that are rewritten to the same one both apply.
     let own = json!({r"^(?<a>x)\k<a>": {"type": "string"}, r"^(?<b>x)\k<b>": {"maxLength": 1}});
     let twice = json!({"patternProperties": own});
     let twice = JsonSchema::compile(&twice.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Tests attacks on states, and that honest clients get theirs back.
+//! Tests attacks on states, and the use of states by honest clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -509,7 +509,7 @@ async fn a_record_lost_before_a_restart_invalidates_earlier_states() {
             lose(dir.path());
             let second = stored(dir.path(), key, &clock);
             // With its own key, the server cannot read them. With a shared key, approvals were
-            // asked for by the server that had the record, and the others are too old.
+            // requested by the server that had the record, and the other states are too old.
             let expected = if key.is_none() {
                 InvalidState::Tampered
             } else {
@@ -532,7 +532,7 @@ async fn a_record_lost_before_a_restart_invalidates_earlier_states() {
                 expected,
                 "{which}"
             );
-            // A further restart keeps this, and new states count once as before.
+            // A further restart does not change this, and new states are valid once as before.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&second);
             enter(&second, &state).await.unwrap();
@@ -572,7 +572,7 @@ async fn a_record_lost_while_servers_run_invalidates_their_states() {
                 Err(TicketRefused::Lost)
             ));
             assert!(two.unseal(&used, bound()).is_err() && two.unseal(&open, bound()).is_err());
-            // The other server finds that out as soon as a state would enter there.
+            // The other server detects the loss at the next entry.
             for state in [&used, &held] {
                 let Ok(opened) = one.unseal(state, bound()) else {
                     continue;
@@ -582,7 +582,7 @@ async fn a_record_lost_while_servers_run_invalidates_their_states() {
                     Err(TicketRefused::Lost)
                 ));
             }
-            // Both have one record again.
+            // Both servers share one record again.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&one);
             enter(&two, &state).await.unwrap();
