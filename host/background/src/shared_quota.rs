@@ -50,7 +50,7 @@ impl QuotaExhausted {
 }
 
 impl SharedQuota {
-    /// Creates a quota of `all` in total and at most `each` per owner.
+    /// Creates a quota of `total_limit` in total and at most `owner_limit` per owner.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         Arc::new(Self {
             all,
@@ -64,7 +64,7 @@ impl SharedQuota {
     ///
     /// # Errors
     ///
-    /// The owner's share or the total does not have this much left.
+    /// Returns an error if the amount exceeds the rest of the owner's share or of the total.
     pub fn try_reserve(
         self: &Arc<Self>,
         name: &str,
@@ -73,7 +73,7 @@ impl SharedQuota {
         self.try_reserve_within(name, amount, self.each)
     }
 
-    /// Reserves as [`Self::try_reserve`] does, for an owner whose share is at most `share`.
+    /// Like [`Self::try_reserve`], for an owner whose share is at most `share`.
     pub fn try_reserve_within(
         self: &Arc<Self>,
         name: &str,
@@ -110,7 +110,7 @@ impl SharedQuota {
         self.lock_state().by_all
     }
 
-    /// Returns the share of each owner.
+    /// Returns the maximum amount of one owner.
     pub fn share(&self) -> usize {
         self.each
     }
@@ -175,7 +175,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
+    /// Like [`SharedQuota::try_reserve`]. The portion then stays unchanged.
     pub fn grow(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         if let Some((quota, name)) = &self.of {
             quota.charge(name, amount, quota.each)?;
@@ -188,7 +188,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// As [`SharedQuota::try_reserve`]; the portion stays as it was.
+    /// Like [`SharedQuota::try_reserve`]. The portion then stays unchanged.
     pub fn grow_to(&mut self, amount: usize) -> Result<(), QuotaExhausted> {
         self.grow(amount.saturating_sub(self.amount))
     }
@@ -197,7 +197,7 @@ impl QuotaPortion {
     ///
     /// # Errors
     ///
-    /// There is none, as for [`SharedQuota::try_reserve`].
+    /// Returns an error if it is not available, like [`SharedQuota::try_reserve`].
     pub fn check_available(&self, amount: usize) -> Result<(), QuotaExhausted> {
         self.of.as_ref().map_or(Ok(()), |(quota, name)| {
             quota.check_available(&quota.lock_state(), name, amount, quota.each)
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_has_its_share_and_leaves_the_rest_to_the_others() {
+    fn each_owner_is_limited_to_its_share() {
         let quota = SharedQuota::new(10, 4);
         let mut ada = quota.try_reserve("ada", 3).unwrap();
         assert_eq!(
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_waits_until_something_is_given_back() {
+    async fn a_reservation_waits_for_a_release() {
         let quota = SharedQuota::new(2, 1);
         let first = quota.try_reserve("ada", 1).unwrap();
         let _other = quota.try_reserve("bob", 1).unwrap();

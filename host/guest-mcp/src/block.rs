@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_read() {
+    fn every_kind_of_block_is_parsed() {
         let read = |block: serde_json::Value| GuestBlock::parse(&block.to_string()).unwrap();
         let annotations = json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
         let text =
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_block_is_said() {
+    fn invalid_blocks_are_rejected_with_a_reason() {
         let wrong = [
             r#"{"type":"image","data":"!","mimeType":"image/png"}"#,
             r#"{"type":"resource"}"#,

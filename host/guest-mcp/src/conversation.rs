@@ -84,8 +84,8 @@ impl GuestConversation {
         self.session = session;
     }
 
-    /// Builds the next message. `question_answers` are the answers to questions that the guest
-    /// asked earlier.
+    /// Builds the next message. `answers` are the answers to questions that the guest asked
+    /// earlier.
     pub fn next_message(
         &mut self,
         ask: &GuestMethod<'_>,

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_cut_wherever_the_pieces_end() {
+    fn events_are_split_regardless_of_chunk_boundaries() {
         let text = "\u{feff}id: 1\ndata:\n\n: comment\r\ndata: {\"a\":\r\ndata: \"ü\"}\r\n\r\nevent: message\rdata: b\r\rdata: lost";
         for piece in 1..text.len() {
             assert_eq!(all(text, piece), ["", "{\"a\":\n\"ü\"}", "b"], "{piece}");
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_other_kinds_and_without_data_carry_nothing() {
+    fn events_of_other_types_or_without_data_are_ignored() {
         assert_eq!(
             all("event: endpoint\ndata: /x\n\nevent: ping\n\ndata: a\n\n", 7),
             ["a"]

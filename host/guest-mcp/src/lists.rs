@@ -155,7 +155,7 @@ pub fn parse_tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
             .or_else(|| tool.annotations.as_ref()?.title.clone()),
         name: tool.name,
         description: tool.description,
-        // The check of the definition says what is wrong with a tool that has none.
+        // Without a schema, this is `null`, which the later check of the definition reports.
         input_schema: tool
             .input_schema
             .map_or_else(|| "null".to_owned(), |schema| object_schema(schema.get())),
@@ -362,8 +362,8 @@ fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
     serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
 }
 
-/// Returns the schema of a tool's arguments with the `type` that MCP wants, if it has none:
-/// arguments are always an object. Otherwise, the text is unchanged.
+/// Returns the schema of a tool's arguments. Adds the type `object`, which MCP requires, to a
+/// schema without a type. Any other text is unchanged.
 fn object_schema(text: &str) -> String {
     let members = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).ok();
     match (members, text.trim_start().strip_prefix('{')) {

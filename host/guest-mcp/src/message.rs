@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_said() {
+    fn invalid_messages_are_rejected_with_a_reason() {
         let cases = [
             "",
             "[]",
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_told_apart() {
+    fn notifications_are_parsed_by_their_method() {
         let notice = |method: &str, params: &Value| match parse_message(
             &json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(),
         )
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_lacks_is_read_from_the_error() {
+    fn missing_capabilities_are_parsed_from_the_error() {
         let kinds =
             |required: Value| missing_capabilities(&json!({"requiredCapabilities": required}));
         assert_eq!(kinds(json!({"sampling": {}})), [QuestionKind::Sampling]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_there_is_goes_back() {
+    fn only_present_members_are_sent() {
         assert!(QuestionAnswers::default().to_params().is_empty());
         let answers = QuestionAnswers {
             responses: BTreeMap::from([("a", "{\"b\":1}"), ("c", "no JSON")]),

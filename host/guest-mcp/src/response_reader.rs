@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_no_message_is_only_shown() {
+    fn a_body_without_a_message_is_only_quoted() {
         let mut page = ResponseReader::new(Some("text/html"), None).unwrap();
         assert!(page.push("<h1>".repeat(1000).as_bytes()).is_empty());
         assert_eq!(

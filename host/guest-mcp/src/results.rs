@@ -135,7 +135,7 @@ struct InputRequiredFields {
     request_state: Option<String>,
 }
 
-/// Parses a result by its type. `done` parses a complete result.
+/// Parses a result by its type. `parse_complete` parses a complete result.
 fn parse_by_type<T>(
     result: &str,
     done: impl FnOnce(&str) -> Result<T, String>,

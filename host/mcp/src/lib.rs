@@ -2,12 +2,12 @@
 //!
 //! A transport ([`stdio`], [`http`]) parses bytes into messages (`jsonrpc`), finds the `session` of
 //! each message, and passes it to `dispatch`. That module finds the `method`, determines the
-//! `message_context` that apply, and calls the method's file in `methods`. Methods that enter a
-//! plugin share `plugin_request`, and list methods share `paging`. `definition_encoding`,
-//! `result_encoding` and `call_response` build the response for the revision, and `outbox` queues
-//! it. The content of responses comes from a [`Host`], a trait that this crate defines. This crate
-//! does not depend on wasmtime, the plugin folder or the configuration file. No other crate handles
-//! the differences between revisions.
+//! `message_context`, and calls the method's file in `methods`. Methods that enter a plugin share
+//! `plugin_request`, and list methods share `paging`. `definition_encoding`, `result_encoding` and
+//! `call_response` build the response for the revision, and `outbox` queues it. The content of
+//! responses comes from the host, through the traits [`CallHost`], [`ListSource`] and
+//! [`LoadProgress`]. This crate does not depend on wasmtime, the plugin folder or the configuration
+//! file. No other crate handles the differences between revisions.
 //!
 //! To add a transport, add a module next to the two. To add a method, add a file and a row in
 //! `method`. To add a revision, add a row in `revision`.

@@ -1,9 +1,9 @@
 //! Tasks: calls that continue after their request has ended, and whose results are stored for their
 //! callers.
 //!
-//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which
-//! is `get_live` while the call runs, and also in the `store` until its time is over, which the
-//! store decides. It belongs to no request, session or connection, but to its caller.
+//! A task begins like any other call. A [`Task`] is its state as clients receive it. The task is in
+//! the table of live tasks while the call runs, and in the `store` until the store removes it. It
+//! belongs to its caller, and not to a request, session or connection.
 
 mod expiry;
 mod memory_store;
@@ -94,8 +94,8 @@ impl TaskTable {
         }
     }
 
-    /// Stops the calls of all tasks, so that the tasks fail. Waits a few seconds at most until
-    /// their guests are gone.
+    /// Stops the calls of all tasks, so that the tasks fail. Waits for their guests to end, for at
+    /// most a few seconds.
     pub async fn stop(&self) {
         let running: Vec<_> = self.live_tasks().values().map(Arc::clone).collect();
         for live in running {
@@ -112,7 +112,7 @@ impl TaskTable {
     }
 
     /// Removes all tasks of a caller that no longer exists, and stops their calls. A later caller
-    /// with the same name does not have them.
+    /// with the same name does not inherit them.
     pub fn remove_owner(&self, owner: &str) {
         self.inner.store.remove_owner(owner);
         self.live_tasks().retain(|_, live| {

@@ -66,7 +66,7 @@ pub(super) struct BacktrackingMatcher {
 }
 
 impl BacktrackingMatcher {
-    /// Compiles a pattern, each part of which may have `size` bytes.
+    /// Compiles a pattern whose parts have at most `max_part_size` bytes each.
     ///
     /// # Errors
     ///

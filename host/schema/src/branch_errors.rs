@@ -39,7 +39,7 @@ fn report_intended_within<'a>(
 }
 
 /// Returns the only branch whose violations do not show that it is for another kind of value than
-/// the one at `place`.
+/// the one at `pointer`.
 fn intended_branch<'a>(
     branches: &'a [Vec<ValidationError<'static>>],
     place: &str,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mistake_is_told_within_the_branch_that_was_meant() {
+    fn errors_are_reported_within_the_intended_branch() {
         let cases = [
             (
                 json!({"n": 300}),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_branch_or_several_could_be_meant_all_are_named() {
+    fn all_branches_are_reported_if_the_intended_one_is_unclear() {
         for value in [
             json!({"n": "x"}),
             json!({"shape": 7}),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_without_members_is_not_meant_by_an_object_with_some() {
+    fn a_branch_without_members_is_not_intended_for_an_object_with_members() {
         let empty = json!({"type": "object", "additionalProperties": false});
         let point =
             json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_within_branches_are_looked_into_to_a_bound() {
+    fn nested_branches_are_inspected_to_a_limited_depth() {
         let mut schema = json!({"type": "integer", "maximum": 9});
         for _ in 0..20 {
             schema = json!({"anyOf": [schema, {"type": "null"}]});

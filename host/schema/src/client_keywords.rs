@@ -15,7 +15,7 @@ use super::keywords::{for_each_subschema_mut, is_schema_map};
 /// The dialect of a rewritten schema of draft 4.
 const DRAFT_4_SUCCESSOR: &str = "http://json-schema.org/draft-07/schema#";
 
-/// Keywords of no dialect that validators of clients apply, or refuse.
+/// Keywords that belong to no dialect, but that validators of clients apply or refuse.
 const EXTENSION_KEYWORDS: [&str; 6] = [
     "nullable",
     "$async",
@@ -48,7 +48,7 @@ const DRAFTS_OF_KEYWORDS: [(&str, Draft, Draft); 15] = [
     ("additionalItems", Draft::Draft4, Draft::Draft201909),
 ];
 
-/// The same for references and anchors.
+/// Like [`DRAFTS_OF_KEYWORDS`], for references and anchors.
 const DRAFTS_OF_REFERENCES: [(&str, Draft, Draft); 5] = [
     ("$anchor", Draft::Draft201909, Draft::Draft202012),
     ("$recursiveRef", Draft::Draft201909, Draft::Draft201909),
@@ -103,8 +103,9 @@ const ANCHOR_KEYWORDS: [&str; 3] = ["$anchor", "$dynamicAnchor", "$recursiveAnch
 /// Removes the identifiers on which no reference depends, and the references and anchors of other
 /// dialects.
 ///
-/// A validator that clients keep for a whole list finds the first schema with an `$id` wherever
-/// another one has the same `$id`, and refuses the keyword `id`.
+/// If a client uses one validator for a whole list, the validator resolves an `$id` to the first
+/// schema that has it, even within another schema with the same `$id`. It also refuses the keyword
+/// `id`.
 pub(super) fn rewrite_identifiers(schema: &mut Value, draft: Draft) {
     let mut identifiers = IdentifierKeywords {
         draft,
@@ -142,8 +143,8 @@ impl IdentifierKeywords {
     }
 
     /// Returns whether a reference depends on an identifier: it is not relative to the document, or
-    /// it is in a part of the document that has an identifier of its own. `is_in_part` is true
-    /// within such a part.
+    /// it is in a part of the document that has a separate identifier. `is_in_part` is true within
+    /// such a part.
     fn has_dependent(&self, value: &Value, is_root: bool, is_in_part: bool) -> bool {
         match value {
             Value::Array(items) => items
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_validators_of_clients_know_is_removed() {
+    fn keywords_that_only_client_validators_support_are_removed() {
         let schema = json!({"type": "object", "$async": true, "discriminator": "kind", "properties": {
             "a": {"anyOf": [{"type": "string"}], "nullable": true},
             "b": {"type": "string", "nullable": "yes", "formatMinimum": 5},
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_of_a_reference_go_where_the_dialect_ignores_them() {
+    fn siblings_of_a_reference_are_removed_if_the_dialect_ignores_them() {
         let schema = json!({"$schema": DRAFT_7, "type": "object", "properties": {
             "x": {"$ref": "#/definitions/a", "maxLength": 1, "title": "X"},
         }, "definitions": {"a": {"type": "string"}}});
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_go_if_no_reference_needs_them() {
+    fn identifiers_are_removed_if_no_reference_needs_them() {
         let schema = json!({"$id": "https://x/s", "properties": {"a": {"$id": "a", "type": "string"}, "b": {
             "$anchor": "b", "type": "integer"}, "c": {"$ref": "#b"}}});
         let number = json!({"type": "integer"});

@@ -94,7 +94,7 @@ fn common_type(values: &[Value]) -> Option<&'static str> {
         .then_some(first)
 }
 
-/// Returns the values of a choice, if each branch lists its own.
+/// Returns the values of a choice, if each branch lists its values.
 pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     for branch in branches
@@ -143,7 +143,7 @@ mod tests {
     use crate::JsonSchema;
 
     #[test]
-    fn a_tuple_has_no_items_that_are_false() {
+    fn a_tuple_has_max_items_instead_of_false_items() {
         let pair =
             json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false});
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_have_their_type_if_it_is_one() {
+    fn constants_of_one_type_have_that_type() {
         assert_eq!(
             client_schema(&json!({"const": "x"})),
             json!({"const": "x", "type": "string"})
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_referred_to_is_at_the_top() {
+    fn targets_of_references_are_at_the_top() {
         let tree = json!({
             "type": "object",
             "properties": {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_whose_references_depend_on_their_place_stays() {
+    fn a_schema_with_position_dependent_references_is_unchanged() {
         for schema in [
             json!({"properties": {"a": {"$id": "https://x/", "$ref": "#/properties/b"}}}),
             json!({"$dynamicRef": "#/properties/a", "properties": {"a": {"$ref": "#/properties/b"}, "b": {}}}),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_that_would_grow_without_bound_stay() {
+    fn a_schema_that_would_grow_too_much_is_unchanged() {
         let mut deep = json!({"type": "object"});
         let mut places = vec![String::from("#/properties/deep")];
         for _ in 0..20 {

@@ -29,8 +29,8 @@ const JAVASCRIPT_MEMBERS: [&str; 12] = [
     "__proto__",
 ];
 
-/// Returns compatibility notes on a schema for its author. `output` is true for an output schema,
-/// which clients use to check results.
+/// Returns compatibility notes on a schema for its author. `is_output` is true for an output
+/// schema, which clients use to check results.
 pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut open = vec![schema];
@@ -112,8 +112,8 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     notes
 }
 
-/// Returns whether binary floating point has no exact form of a step: the step is a fraction, and
-/// not one of a small power of two.
+/// Returns whether a step has no exact form in binary floating point: it is not a multiple of
+/// 1/1024.
 fn is_inexact(step: &Number) -> bool {
     !step
         .as_f64()
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_not_every_engine_has_is_found() {
+    fn uncommon_pattern_features_are_detected() {
         for look in [
             "(?!a)b",
             "a(?=b)",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_noted_once() {
+    fn each_note_appears_once() {
         let text = json!({"type": "string", "pattern": "^\\p{Lu}$", "format": "date"});
         let schema = json!({
             "properties": {"a": text, "b": text, "c": {"pattern": "\\\\p{a}"}, "pattern": {"type": "string"}},

@@ -106,7 +106,8 @@ fn is_at_top(place: &str) -> bool {
     name.is_some_and(|name| !name.contains(['/', '%', '~']))
 }
 
-/// Returns a name for the schema at `place`, and a copy of the schema.
+/// Returns a name for the schema at `target`, a JSON Pointer or an anchor, and a copy of the
+/// schema.
 fn copy_definition(
     root: &Value,
     place: &str,

@@ -15,7 +15,7 @@ use self::pattern_parser::PatternParser;
 /// Maximum length of the quoted part of a pattern, in characters.
 const MAX_QUOTED_CHARS: usize = 24;
 
-/// Checks a pattern, and returns what an engine needs to know of it.
+/// Checks a pattern, and returns the information that an engine needs.
 ///
 /// # Errors
 ///
@@ -42,10 +42,9 @@ pub(super) fn check_pattern(source: &str) -> Result<EcmaPattern, String> {
 /// A pattern that conforms to ECMA-262.
 #[derive(Debug)]
 pub(super) struct EcmaPattern {
-    /// The pattern with what engines for Rust write in another way; `None` if there is no such
-    /// part.
+    /// The pattern in the syntax of Rust engines; `None` if it is the same.
     pub(super) engine_source: Option<String>,
-    /// The place of the largest count of repetitions, such as `at character 2, "{1,1000}"`.
+    /// The location of the largest count of repetitions, such as `at character 2, "{1,1000}"`.
     pub(super) largest_count: Option<String>,
 }
 

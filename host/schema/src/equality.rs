@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_of_empty_arrays_are_told_apart() {
+    fn trees_of_empty_arrays_have_different_hashes() {
         let hashes = RandomState::new();
         let trees = [
             json!([]),

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_fit_and_are_small() {
+    fn examples_match_and_are_small() {
         let schemas = [
             r#"{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"days":{"type":"integer"}}}"#,
             r#"{"type":"object","required":["unit","n"],"properties":{"unit":{"enum":["celsius","K"]},"n":{"type":"integer","minimum":3}}}"#,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_small_example_fits_there_is_none() {
+    fn no_example_is_returned_if_no_small_one_matches() {
         for schema in [
             r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","pattern":"^[A-Z]{3}$"}}}"#,
             r#"{"type":"object","required":["w"],"properties":{"w":{"type":"string","minLength":90000}}}"#,

@@ -1,7 +1,7 @@
 //! Describes members and items that a schema forbids, so that an author learns what was wrong and
 //! what would be right.
 //!
-//! The library says of these only that a schema `false` does not allow a value.
+//! For these, the library reports only that a schema `false` does not allow a value.
 
 use std::fmt::Write as _;
 
@@ -112,8 +112,8 @@ fn violation(pointer: &str, message: &str) -> SchemaViolation {
     }
 }
 
-/// Describes members that an object does not take. `names` are the first of `count`, and `owner` is
-/// the schema of the object.
+/// Describes members that an object does not allow. `names` are the first of `count`, and `owner`
+/// is the schema of the object.
 fn unexpected_members(names: &[&str], count: usize, owner: &Map<String, Value>) -> String {
     let mut message = listed(names.iter().copied(), count);
     let verb = if count == 1 { "is" } else { "are" };
@@ -178,7 +178,7 @@ fn parent_schema<'a>(schema: &'a Value, path: &str) -> Option<&'a Map<String, Va
     schema.pointer(path.rsplit_once('/')?.0)?.as_object()
 }
 
-/// Returns the number of items that have schemas of their own.
+/// Returns the number of items that have separate schemas.
 fn prefix_length(schema: &Map<String, Value>) -> usize {
     let prefix = schema.get("prefixItems").or_else(|| schema.get("items"));
     prefix.and_then(Value::as_array).map_or(0, Vec::len)
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_not_taken_is_named_and_so_is_what_is_taken() {
+    fn forbidden_members_are_listed_with_the_allowed_ones() {
         let none = "(root): \"x\" is not allowed: this object takes no members";
         let cases = [
             (

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_too_many_values_is_not_parsed() {
+    fn text_with_too_many_values_is_not_parsed() {
         // The syntax error comes after the values, so a parser does not reach it.
         let text = format!("[{}!", "0,".repeat(10_000));
         assert_eq!(

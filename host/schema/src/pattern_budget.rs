@@ -77,7 +77,7 @@ impl PatternBudget {
         &self.cached_bytes
     }
 
-    /// Reserves `max_pattern_bytes` bytes for an automaton for names.
+    /// Reserves `size` bytes for an automaton for names.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use super::pattern_budget::PatternBudget;
 /// Maximum size of a text that a violation quotes, in bytes.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Maximum length of the quoted place of an error in a pattern, in characters.
+/// Maximum length of the quoted location of an error in a pattern, in characters.
 const MAX_QUOTED_PLACE_CHARS: usize = 12;
 
 /// Bytes of a text that are copied for a violation in one step.
@@ -33,7 +33,7 @@ impl PatternEngine {
     ///
     /// # Errors
     ///
-    /// The pattern is invalid or too large. The message names the place, and what to write instead.
+    /// The pattern is invalid or too large. The message contains the location and a replacement.
     pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let pattern = ecma::check_pattern(source)?;
         let written = pattern.engine_source.as_deref().unwrap_or(source);
@@ -47,7 +47,7 @@ impl PatternEngine {
                 .map(|backtracking| Self::Backtracking(Box::new(backtracking)))
                 .map_err(|fault| match fault {
                     BacktrackingError::TooLarge => too_large(source, &pattern, patterns),
-                    // The engine that has no look-around knows better what is wrong with the rest.
+                    // The parser without look-around describes all other errors more precisely.
                     BacktrackingError::Unsupported(why) => {
                         unsupported(source, &described(&error).unwrap_or(why))
                     }

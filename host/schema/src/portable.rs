@@ -246,13 +246,14 @@ impl<'a> PortableWriter<'a> {
             _ => any_value_schema(),
         };
         if members.get("uniqueItems") == Some(&Value::Bool(true)) {
-            words.add("No item twice.");
+            words.add("Items are unique.");
         }
         own.insert("items".into(), items);
     }
 }
 
-/// Writes the keywords that say the same in every schema, and those that become sentences.
+/// Writes the keywords that are copied unchanged, and those that become sentences of the
+/// description.
 fn write_annotations(
     members: &Map<String, Value>,
     own: &mut Map<String, Value>,

@@ -19,7 +19,7 @@ use super::pattern_keyword::PatternEngine;
 /// Bytes of a pattern that are compared with a name in one step, if the pattern is a list of names.
 const SOURCE_BYTES_PER_STEP: usize = 64;
 
-/// Maximum size of the place of a pattern in a message, in bytes.
+/// Maximum size of the location of a pattern in a message, in bytes.
 const MAX_POINTER_BYTES: usize = 200;
 
 /// States of an automaton that process one byte in one step.
@@ -48,7 +48,7 @@ impl PropertyNames {
         Ok(names)
     }
 
-    /// Collects the patterns in a part of a schema, whose place is `pointer`.
+    /// Collects the patterns in the part of a schema at `pointer`.
     fn collect(
         &mut self,
         value: &Value,

@@ -31,8 +31,8 @@ const MAX_LAZY_VALUES: usize = 500;
 pub struct JsonSchema {
     value: Value,
     patterns: PatternBudget,
-    /// The compiled schema. It is created immediately, or by the first check if the schema is known
-    /// to be valid and small.
+    /// The compiled schema. It is created immediately, or by the first check if the schema is small
+    /// and was validated before.
     compiled: OnceLock<Result<CompiledSchema, String>>,
     /// A matching value as text, which is created on first use.
     example: OnceLock<Option<String>>,

@@ -1,4 +1,4 @@
-//! The properties of values that a schema shows directly: their types, and the schemas of their
+//! The properties of values that a schema states directly: their types, and the schemas of their
 //! parts.
 //!
 //! The results are approximate. A caller that creates a value with them must check it.

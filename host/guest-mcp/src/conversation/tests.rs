@@ -19,7 +19,7 @@ fn said(
 }
 
 #[test]
-fn a_stateless_request_says_everything_each_time() {
+fn a_stateless_request_contains_its_whole_context() {
     let capabilities = json!({"roots": {}}).as_object().unwrap().clone();
     let mut speaker = GuestConversation::new(STATELESS, ClientDescription { capabilities });
     let region = ParamHeader {
@@ -71,7 +71,7 @@ fn a_stateless_request_says_everything_each_time() {
 }
 
 #[test]
-fn a_session_begins_with_a_handshake_and_is_named_afterwards() {
+fn a_session_begins_with_a_handshake_and_later_requests_name_it() {
     let mut speaker = GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
     let (body, headers) = said(&mut speaker, &GuestMethod::Initialize);
     assert_eq!(body["params"]["protocolVersion"], NEWEST_WITH_SESSIONS);
@@ -114,7 +114,7 @@ fn a_session_begins_with_a_handshake_and_is_named_afterwards() {
 }
 
 #[test]
-fn completions_are_asked_for_by_their_reference() {
+fn completions_are_requested_by_their_reference() {
     let mut speaker = GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
     let request = CompletionRequest {
         reference: CompletionReference::Resource("notes://{id}".into()),
@@ -131,7 +131,7 @@ fn completions_are_asked_for_by_their_reference() {
 }
 
 #[test]
-fn what_no_header_can_have_is_encoded() {
+fn values_that_no_header_can_contain_are_encoded() {
     for plain in ["add", "a b", "=?x?="] {
         assert_eq!(encode_header_value(plain), plain);
     }
@@ -146,7 +146,7 @@ fn what_no_header_can_have_is_encoded() {
 }
 
 #[test]
-fn requests_of_guests_are_refused_and_pings_answered() {
+fn requests_of_guests_are_rejected_except_ping() {
     assert_eq!(
         respond_to_request("7", "ping"),
         r#"{"id":7,"jsonrpc":"2.0","result":{}}"#

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_guest_says_what_it_speaks_and_offers() {
+fn a_guest_reports_its_revision_and_its_lists() {
     let result = json!({"resultType": "complete", "supportedVersions": ["2025-11-25", STATELESS], "capabilities": {"tools": {"listChanged": true}, "completions": {}}});
     let server = parse_discover_result(&result.to_string()).unwrap();
     assert!(
@@ -34,7 +34,7 @@ fn a_guest_says_what_it_speaks_and_offers() {
 }
 
 #[test]
-fn tools_are_read_with_all_that_they_have() {
+fn tools_are_parsed_with_all_members() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "string", HEADER_KEYWORD: "A"},
         "b": {"type": "object", "properties": {"c": {"type": "integer", HEADER_KEYWORD: "C"}}},
@@ -66,7 +66,7 @@ fn tools_are_read_with_all_that_they_have() {
 }
 
 #[test]
-fn what_is_wrong_with_an_entry_is_said_with_its_place() {
+fn errors_in_an_entry_are_reported_with_their_location() {
     let wrong = json!({"tools": [{"name": "a", "inputSchema": {}}, {"name": 1}]});
     assert!(
         parse_tools(&wrong.to_string())
@@ -82,7 +82,7 @@ fn what_is_wrong_with_an_entry_is_said_with_its_place() {
 }
 
 #[test]
-fn what_is_sloppy_and_costs_nothing_is_read() {
+fn harmless_deviations_from_the_protocol_are_accepted() {
     let annotations = json!({"title": 1, "readOnlyHint": "yes", "destructiveHint": false, "idempotentHint": null});
     let tools = json!({"tools": [
             {"name": "a", "inputSchema": {}, "annotations": annotations, "icons": [{"src": 1}, {"src": "data:,"}]},
@@ -149,7 +149,7 @@ fn what_is_sloppy_and_costs_nothing_is_read() {
 }
 
 #[test]
-fn prompts_resources_and_templates_are_read() {
+fn prompts_resources_and_templates_are_parsed() {
     let prompt =
         json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
     let read = parse_prompts(&json!({"prompts": [prompt]}).to_string()).unwrap();

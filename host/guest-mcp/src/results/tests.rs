@@ -13,7 +13,7 @@ fn done<T>(answered: Result<GuestResult<T>, String>) -> T {
 }
 
 #[test]
-fn the_result_of_a_tool_is_read() {
+fn the_result_of_a_tool_is_parsed() {
     let result = json!({
         "resultType": "complete", "content": [{"type": "text", "text": "a"}], "structuredContent": {"b": [1]},
         "_meta": {"c": 1}, "isError": false,
@@ -29,7 +29,7 @@ fn the_result_of_a_tool_is_read() {
 }
 
 #[test]
-fn a_failure_has_words() {
+fn a_failure_has_a_message() {
     let failed = |result: Value| done(parse_tool_result(&result.to_string())).failure_text();
     let texts = json!([{"type": "text", "text": "no"}, {"type": "text", "text": "way"}]);
     assert_eq!(
@@ -44,7 +44,7 @@ fn a_failure_has_words() {
 }
 
 #[test]
-fn questions_are_read_in_their_order() {
+fn questions_are_parsed_in_order() {
     let schema = json!({"type": "object", "properties": {}});
     let result = json!({"resultType": "input_required", "requestState": "s", "inputRequests": {
         "z": {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": schema}},
@@ -83,7 +83,7 @@ fn questions_are_read_in_their_order() {
 }
 
 #[test]
-fn prompts_resources_and_values_are_read() {
+fn results_of_prompts_resources_and_completions_are_parsed() {
     let message = json!({"role": "assistant", "content": {"type": "text", "text": "a"}});
     let filled = done(parse_prompt_result(
         &json!({"description": "d", "messages": [message]}).to_string(),

@@ -68,7 +68,7 @@ pub(super) async fn handle_batch(
     ));
 }
 
-/// Runs the calls of a batch, and sends their responses with the other `answers`.
+/// Runs the calls of a batch, and sends their responses together with the other `responses`.
 #[expect(
     clippy::vec_box,
     reason = "each call is boxed since its registration, and its methods take the box"

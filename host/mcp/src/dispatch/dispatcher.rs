@@ -42,7 +42,7 @@ pub(crate) async fn receive(
     }
 }
 
-/// Handles a request of `caller` under these rules.
+/// Handles a request of `caller` in this context.
 pub(crate) async fn handle_request(
     session: &Arc<Session>,
     caller: &Caller,
@@ -85,8 +85,7 @@ pub(crate) async fn handle_request(
     }
 }
 
-/// Responds once the plugins are loaded that are still loading at startup, without delaying other
-/// requests.
+/// Responds once the plugins that existed at startup are loaded, without delaying other requests.
 async fn respond_when_loaded(
     session: &Arc<Session>,
     caller: &Caller,

@@ -7,7 +7,7 @@ use crate::protocol::message_context::{RequestContext, missing_session};
 use crate::protocol::method::McpMethod;
 use crate::session::client_session::{Session, SessionChannel};
 
-/// Returns the method of a request, if it is available under `rules`.
+/// Returns the method of a request, if it is available in this context.
 pub(super) fn resolve_method(
     session: &Session,
     request: &Request<'_>,

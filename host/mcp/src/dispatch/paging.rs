@@ -36,7 +36,7 @@ pub(crate) trait PagedList {
     /// Type of the items.
     type Entry: Send + Sync + 'static;
 
-    /// Returns the items of a page of this list; `None` if they are those of another.
+    /// Returns the items of a page of this list; `None` if they belong to another list.
     fn items(items: ListItems) -> Option<Vec<Arc<Self::Entry>>>;
 
     /// Returns the name or URI by which the list is ordered.
@@ -58,7 +58,7 @@ pub(crate) trait PagedList {
 pub(crate) struct TypedPage<T> {
     /// The items, in the order of their names or URIs.
     pub(crate) items: Vec<Arc<T>>,
-    /// If set, more items follow these.
+    /// True if more items follow these.
     pub(crate) more: bool,
     /// The view of the lists that the page is part of.
     view: CallerView,
@@ -79,7 +79,7 @@ pub(crate) struct ListResult {
 }
 
 impl ListResult {
-    /// Creates a result with `items` as `result_member`. `next` is the cursor if there are more
+    /// Creates a result with `items` as the member `member`. `next` is the cursor if there are more
     /// items.
     pub(crate) fn new(
         session: &Session,
@@ -209,7 +209,7 @@ async fn page<P: PagedList>(
     Ok((page, view))
 }
 
-/// Returns the list as the host provides it.
+/// Returns the selection that queries this list.
 fn selection(list: ListKind) -> ListSelection<'static> {
     match list {
         ListKind::Tools => ListSelection::Tools,
@@ -220,7 +220,7 @@ fn selection(list: ListKind) -> ListSelection<'static> {
     }
 }
 
-/// Returns the page with typed items; `None` if they are those of another list.
+/// Returns the page with typed items; `None` if they belong to another list.
 pub(crate) fn read_page<P: PagedList>(page: ListPage) -> Option<TypedPage<P::Entry>> {
     let ListPage { items, more, view } = page;
     let items = P::items(items)?;
@@ -249,7 +249,7 @@ pub(crate) async fn encode_page_blocking<P: PagedList>(
     page.map_err(|error| internal_error(&format!("writing a list failed: {error}")))
 }
 
-/// Encodes a page of these items, as far as they fit. `more` is true if others follow them.
+/// Encodes a page of these items, as far as they fit. `has_more` is true if others follow them.
 fn encode_page<P: PagedList>(
     items: &[Arc<P::Entry>],
     more: bool,

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_was_cancelled_belongs_to_the_next_request() {
+    fn the_id_of_a_cancelled_request_can_be_reused() {
         let in_flight = InFlight::default();
         let id = RequestId::Text("a".into());
         let begin = || in_flight.register(&id, CancellationToken::new());

@@ -16,7 +16,7 @@ use crate::protocol::jsonrpc::{self, RequestId};
 use crate::protocol::message_context::RequestContext;
 use crate::protocol::revision::Revision;
 
-/// Progress notifications per second that are forwarded. More would not be readable.
+/// Progress notifications per second that are forwarded. People could not read more.
 const PROGRESS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
 
 /// Maximum burst of progress notifications, so that short tools that report every step lose none.
@@ -33,8 +33,8 @@ pub(crate) struct PeerObserver {
     /// The progress token and its rate limiter; `None` if the peer requested no progress.
     progress: Option<(RequestId, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
-    /// The last progress value sent. Values must increase, even if the plugin is entered again and
-    /// restarts.
+    /// The last progress value sent. Values must increase, even if the call enters the plugin again
+    /// and its progress restarts.
     last: Mutex<Option<f64>>,
     /// Subscribers of resource changes.
     updates: ResourceUpdates,

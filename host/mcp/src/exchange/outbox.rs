@@ -11,7 +11,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore};
 
 /// Maximum number of messages that can wait for the peer. Further responses wait with their calls,
-/// which hold places in the client's queue.
+/// which continue to occupy the client's queue.
 const MAX_QUEUED_MESSAGES: u32 = 256;
 
 /// Maximum number of bytes that can wait for the peer: the size of the largest common message. A
@@ -216,7 +216,8 @@ impl Outbox {
         })
     }
 
-    /// Sends a message if there is capacity, and drops it otherwise. Suits progress and the like.
+    /// Sends a message if there is capacity, and drops it otherwise. For messages that may be lost,
+    /// such as progress.
     pub(crate) fn try_send(&self, message: OutgoingMessage) {
         let room = permits_for(message.text.len());
         if let Ok(permit) = self.0.room.try_acquire_many(room) {
@@ -263,8 +264,8 @@ impl OutboxReceiver {
         self.0.lock().senders == 0
     }
 
-    /// A change since this was called: a message was queued, the last sender is gone, or
-    /// [`OutboxReceiver::wake`] was called.
+    /// Returns a future that completes at the next change: a message is queued, the last sender is
+    /// dropped, or [`OutboxReceiver::wake`] is called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.0.arrived.notified()
     }
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_a_peer_to_leave_is_told() {
+    async fn waiters_are_notified_when_the_peer_disconnects() {
         let (outbox, messages) = channel();
         let other = outbox.clone();
         let waiting = tokio::spawn(async move { other.closed().await });
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_of_many_senders_all_arrive_in_each_ones_order() {
+    async fn messages_of_each_sender_arrive_in_order() {
         let (outbox, messages) = channel();
         for sender in 0..8_u8 {
             let outbox = outbox.clone();
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_peer_that_left() {
+    async fn senders_do_not_wait_for_a_disconnected_peer() {
         let (outbox, messages) = channel();
         outbox.send(message(MAX_QUEUED_BYTES as usize)).await;
         let waiting = tokio::spawn(async move { outbox.send(message(1)).await });

@@ -300,8 +300,8 @@ impl UpdateSubscriber {
         *self.marked.lock_queue() = MarkQueue::default();
     }
 
-    /// Waits until a resource changed whose URI `may` allows, and returns the subscribed URI. The
-    /// URI stays marked until it is [cleared](Self::clear_mark).
+    /// Waits until a resource changed whose URI satisfies `is_visible`, and returns the subscribed
+    /// URI. The URI stays marked until it is [cleared](Self::clear_mark).
     pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
         loop {
             // Created before the check, so that a mark in between also wakes this future.
@@ -314,7 +314,7 @@ impl UpdateSubscriber {
     }
 
     /// Removes the mark of `uri`. Returns false if it is not marked. Called when the notification
-    /// has its place in the outbox: a later change is a new change.
+    /// has reserved capacity in the outbox: a later change is reported again.
     pub(crate) fn clear_mark(&self, uri: &str) -> bool {
         self.marked.lock_queue().remove(uri)
     }

@@ -154,7 +154,7 @@ fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> P
     }
     let held = intake
         .try_reserve(caller, text.len())
-        .map_err(|_| refused("a result for which there is no room"))?;
+        .map_err(|_| refused("a result for which there is no capacity"))?;
     Ok((text.into(), held))
 }
 
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_find_their_requests_in_any_order() {
+    fn responses_match_their_requests_in_any_order() {
         let pending = PendingClientRequests::default();
         let one = pending.register(2).unwrap();
         let two = pending.register(1).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_ignored() {
+    fn responses_without_a_request_are_ignored() {
         let pending = PendingClientRequests::default();
         let other = PendingClientRequests::default();
         let nobody = RequestId::Text("0".into());

@@ -51,9 +51,9 @@ impl Caller {
         !self.name.starts_with("ip:")
     }
 
-    /// Returns whether every caller has the same view as this one, so that a cache can serve all
-    /// callers. This is the case if the caller may use everything and needs no token for that: then
-    /// no caller has fewer rights.
+    /// Returns whether every caller has the same view as this one, so that one cached response can
+    /// serve all callers. This is true if the caller may use everything without a token, because
+    /// then no caller has fewer rights.
     pub(crate) fn has_public_view(&self) -> bool {
         matches!(self.rights, CallerRights::All) && !has_token(&self.name)
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_but_those_of_addresses_and_accounts_is_that_of_a_token() {
+    fn every_caller_except_addresses_and_accounts_has_a_token() {
         for name in [
             "token:ci",
             "oauth:ada of https://auth.example.com",

@@ -21,8 +21,8 @@ pub trait CallHost: Send + Sync + 'static {
     /// the caller's name, for the log.
     fn client(&self, name: &str) -> Arc<dyn ClientShare>;
 
-    /// Returns the host's side of these questions while their call waits, such as an operator who
-    /// may answer one of them; `None` if the host has no part in them.
+    /// Returns a handle through which an operator may answer one of these questions while their
+    /// call waits; `None` if only the client can answer.
     fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         None
     }
@@ -65,7 +65,7 @@ pub struct ProtocolOptions {
     pub page_size: usize,
     /// If set, results include `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
-    /// Whether the host wants to know the [`RequestWire`] of calls.
+    /// If set, calls contain their [`RequestWire`].
     pub traced: bool,
     /// Maximum size of a message, in bytes: a line over stdio, a body over HTTP.
     pub request: ByteSize,
@@ -126,8 +126,8 @@ pub trait ClientShare: Send + Sync {
     fn enqueue(&self, target: &str) -> Result<Box<dyn QueuePlace>, CallRejection>;
 
     /// Returns the URIs in `uris` that belong to a resource, either listed or of a template. The
-    /// work counts against this client. Work that takes more than a moment does not run on the
-    /// protocol's thread, and a lookup that takes too long finds nothing.
+    /// work counts against this client. Slow lookups do not run on the protocol's thread, and a
+    /// lookup that takes too long returns nothing.
     fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 
     /// Records a call of `target` that the protocol itself rejected.
@@ -147,8 +147,8 @@ pub trait QueuePlace: Send {
     ) -> BoxFuture<'_, CallResult>;
 
     /// Records that the response is encoded as JSON and that the call computes nothing more. Until
-    /// then it counts as a running call. After that it only has its place, until the client takes
-    /// the response. `error` is the code of the response if it is an error.
+    /// then it counts as a running call. After that it only occupies its place, until the client
+    /// receives the response. `error` is the code of the response if it is an error.
     fn response_encoded(&mut self, _error: Option<i32>) {}
 }
 
@@ -184,9 +184,9 @@ pub struct ClientCall {
     /// The journal of an earlier run of the same call, and the answers to its questions. Empty for
     /// the first run.
     ///
-    /// If its `edition` is not that of what would serve the call, the call fails with
-    /// [`CallFailure::Outdated`](toolbay_model::CallFailure::Outdated). The host sets it, and
-    /// `until`, when a guest asks.
+    /// If its `edition` differs from that of the plugin that would serve the call, the call fails
+    /// with [`CallFailure::Outdated`](toolbay_model::CallFailure::Outdated). The host sets
+    /// `edition` and `until` when a guest asks questions.
     pub journal: Arc<CallJournal>,
     /// The number of the client's session, unique in the process; `None` for a request without a
     /// session.

@@ -1,4 +1,4 @@
-//! The lists that clients see, and how far the host has loaded them.
+//! The lists that clients see, and their load progress.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub trait ListSource: Send + Sync + 'static {
     /// Returns the tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
-    /// Returns the skill whose `SKILL.md` has this URI; `None` if there is none of which `rights`
-    /// allow every file.
+    /// Returns the skill whose `SKILL.md` has this URI; `None` if there is no such skill, or if
+    /// `rights` do not allow every one of its files.
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>>;
 
     /// Returns the spelling of `uri` under which a resource may be listed, if it differs from
@@ -34,12 +34,12 @@ pub trait ListSource: Send + Sync + 'static {
     /// Returns the current view of the lists for a caller with these rights.
     fn view(&self, rights: &CallerRights) -> CallerView;
 
-    /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and
-    /// returns it; `None` if the lists cannot change any more.
+    /// Waits until the version of the lists ([`CallerView::listing`]) is greater than `listing`,
+    /// and returns it; `None` if the lists cannot change any more.
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 }
 
-/// How far the plugins that existed at startup are loaded.
+/// Load progress of the plugins that existed at startup.
 pub trait LoadProgress: Send + Sync + 'static {
     /// Returns whether each of them has been loaded or refused.
     fn is_complete(&self) -> bool;

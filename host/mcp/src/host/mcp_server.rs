@@ -32,7 +32,7 @@ pub struct McpServer {
     tasks: TaskTable,
     portable_schema: SchemaRestriction,
     metrics: Option<MetricsSource>,
-    /// Source of the counts of what clients have open at a transport.
+    /// Source of the traffic counts of a transport.
     traffic: Mutex<Option<TrafficSource>>,
 }
 
@@ -50,7 +50,7 @@ pub type MetricsSource =
 pub struct McpServerParts {
     /// The options of the protocol.
     pub options: ProtocolOptions,
-    /// Subscriptions to changes of resources. Whoever loads plugins reports changes to them.
+    /// Subscriptions to changes of resources. The loader of plugins reports changes here.
     pub updates: ResourceUpdates,
     /// Sealing of the states of calls that wait for answers.
     pub request_states: RequestStates,
@@ -93,7 +93,7 @@ impl McpServer {
         &*self.lists
     }
 
-    /// Returns how far the host is loaded.
+    /// Returns the load progress of the host.
     pub(crate) fn loading(&self) -> &dyn LoadProgress {
         &*self.loading
     }
@@ -151,7 +151,7 @@ impl McpServer {
         metrics(form, traffic).await
     }
 
-    /// Returns what clients have open at a transport, or `None` if no transport counts that.
+    /// Returns the traffic of the transport; `None` if no transport counts it.
     pub fn traffic(&self) -> Option<TransportTraffic> {
         self.lock_traffic_source()
             .as_ref()

@@ -7,7 +7,7 @@ use std::fmt;
 use tokio::sync::oneshot::Receiver;
 use toolbay_model::{CallJournal, Question};
 
-/// Questions that are about to be sent to a client, whose answers a session waits for.
+/// Questions that are about to be sent to a client.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingQuestions<'a> {
     /// The caller's name.
@@ -18,18 +18,18 @@ pub struct PendingQuestions<'a> {
     pub journal: &'a CallJournal,
 }
 
-/// The host's side of a question while its call waits. An operator may answer in place of the
-/// client, and the host may need to know that the call ended without an answer.
+/// A handle to a question while its call waits. An operator may answer in place of the client, and
+/// the host is notified if the call ends without an answer.
 #[derive(Default)]
 pub struct OperatorAnswer {
     receiver: Option<Receiver<AnsweredElsewhere>>,
-    /// Held for its Drop.
+    /// Dropped when no call waits for the answer any more.
     place: Option<Box<dyn Any + Send + Sync>>,
     /// Called if the call ends before there is an answer.
     withdrawn: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
-/// An answer that does not come from the client.
+/// The answer of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredElsewhere {
     /// The key of the question.
@@ -47,7 +47,7 @@ impl fmt::Debug for OperatorAnswer {
 }
 
 impl OperatorAnswer {
-    /// Creates the handle for a question that the sender of `receiver` may answer. `place` is
+    /// Creates the handle for a question that the sender of `receiver` may answer. `guard` is
     /// dropped when no call waits for the answer any more.
     pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl OperatorAnswer {
         self.receiver.is_some()
     }
 
-    /// Stops accepting an operator's answer: from now, only the client can answer.
+    /// Stops accepting an operator's answer: from now on, only the client can answer.
     pub(crate) fn leave_to_client(&mut self) {
         self.receiver = None;
         self.place = None;

@@ -71,7 +71,7 @@ pub(crate) enum InvalidState {
     /// Another server has asked a person for an approval with it. Only that server has recorded
     /// whether it was used.
     Elsewhere,
-    /// The record of used states was lost, so nobody can tell whether it was used before.
+    /// The record of used states was lost, so it is unknown whether it was used before.
     Unrecorded,
     /// The plugin or its grant has changed.
     Outdated,
@@ -103,7 +103,7 @@ impl fmt::Display for InvalidState {
             }
             Self::Used => "was used before",
             Self::Elsewhere => {
-                "is for an approval that another server with the same key has requested: a yes counts only on that server"
+                "is for an approval that another server with the same key has requested: only that server accepts it"
             }
             Self::Unrecorded => "was made before the server lost its record of used states",
             Self::Outdated => "was made before the plugin or its grant changed",
@@ -130,10 +130,10 @@ impl RequestStates {
 
     /// Opens the states whose key and record of used states are in this directory. Both outlive the
     /// server, and all servers that use the directory share them. If `key` is given, it replaces
-    /// the key in the directory, for servers on several machines. Each of them then has its own
-    /// record, and an approval counts only on the server that has asked for it.
+    /// the key in the directory, for servers on several machines. Each of them then has a separate
+    /// record, and an approval is accepted only by the server that has requested it.
     ///
-    /// If the record has lost anything, no state that was issued before is accepted.
+    /// If a part of the record is lost, no state that was issued before is accepted.
     ///
     /// # Errors
     ///
@@ -158,8 +158,8 @@ impl RequestStates {
     ///
     /// # Errors
     ///
-    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes;
-    /// in words for the log.
+    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes.
+    /// The error is a message for the log.
     pub(crate) fn seal(
         &self,
         binding: RequestBinding,
@@ -191,7 +191,8 @@ impl RequestStates {
         Ok(state)
     }
 
-    /// Unseals a state of the request that `binding` describes. This does not use the state.
+    /// Unseals a state of the request that `binding` describes. This does not mark the state as
+    /// used.
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ impl RequestStates {
         }
     }
 
-    /// Runs `work`, which reads and writes the record, on a thread that may block if it does I/O.
+    /// Runs `work`, which reads and writes the record, on a blocking thread if it does I/O.
     async fn with_used_states<T: Send + 'static>(
         &self,
         work: impl FnOnce(&UsedStates, u64) -> Result<T, TicketRefused> + Send + 'static,

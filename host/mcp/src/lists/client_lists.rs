@@ -40,7 +40,7 @@ impl KnownLists {
         *self.views() = vec![KnownEntry::new(rights, view)];
     }
 
-    /// Returns the view that the client last received, or `now` for new rights.
+    /// Returns the view that the client last received, or `current` for new rights.
     pub(crate) fn last_view(&self, rights: &CallerRights, now: CallerView) -> CallerView {
         let mut views = self.views();
         let lists = touch_entry(&mut views, rights, now).lists;
@@ -54,8 +54,8 @@ impl KnownLists {
         }
     }
 
-    /// Records that the client requested a list. `whole` is true if the response contained all of
-    /// it.
+    /// Records that the client requested a list. `is_whole` is true if the response contained all
+    /// of it.
     pub(crate) fn record_listed(
         &self,
         rights: &CallerRights,
@@ -80,8 +80,8 @@ impl KnownLists {
         }
     }
 
-    /// Returns a difference between the view that the client last received and `now`, as far as the
-    /// rights show it. `told` is the view last reported to the client, used if its entry was
+    /// Returns the first change between the view that the client last received and `current`.
+    /// `notified` is the view that was last reported to the client. It replaces an entry that was
     /// dropped.
     pub(crate) fn next_change(
         &self,
@@ -107,7 +107,7 @@ impl KnownLists {
     }
 
     /// Records that the client is notified of this change. Returns false if it already was. Called
-    /// when the notification has its place in the outbox.
+    /// when the notification has reserved capacity in the outbox.
     pub(crate) fn record_notified(
         &self,
         rights: &CallerRights,
@@ -158,7 +158,7 @@ impl SeenList {
     }
 }
 
-/// Returns the entry for these rights and marks it as most recently used. Creates it from `first`
+/// Returns the entry for these rights and marks it as most recently used. Creates it from `initial`
 /// if the rights are new.
 fn touch_entry<'a>(
     views: &'a mut Vec<KnownEntry>,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_difference_that_the_rights_show_counts() {
+    fn only_visible_differences_are_reported() {
         let known = KnownLists::default();
         known.reset(&CallerRights::All, view(1, 10));
         assert_eq!(known.last_view(&only("a"), view(1, 5)), view(1, 5));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_list_has_its_news() {
+    fn each_list_has_its_change_notification() {
         let known = KnownLists::default();
         let now = |listing, tools, prompts, resources| CallerView {
             listing,
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn one_list_says_nothing_of_another() {
+    fn requesting_one_list_does_not_affect_another() {
         let known = KnownLists::default();
         let before = CallerView {
             listing: 1,

@@ -10,7 +10,7 @@ use crate::protocol::jsonrpc::{Error, INVALID_PARAMS};
 /// First character of the cursors of a folder.
 const FOLDER_PREFIX: char = 'd';
 
-/// Returns the cursor of the page of `list_kind` that follows the item with this name or URI.
+/// Returns the cursor of the page of `list` that follows the item with this name or URI.
 pub(crate) fn encode(list: ListKind, name: &str) -> String {
     BASE64.encode(format!("{}{name}", list_prefix(list)))
 }
@@ -37,8 +37,8 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
     }
 }
 
-/// Returns the name or URI in a cursor of `list_kind`. The empty cursor belongs to the first page
-/// and contains an empty name.
+/// Returns the name or URI in a cursor of `list`. The empty cursor belongs to the first page and
+/// contains an empty name.
 ///
 /// # Errors
 ///
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_as_its_name_in_its_list() {
+    fn a_cursor_is_valid_only_for_its_list() {
         for list in ListKind::ALL {
             for name in ["", "a", "acme.weather-today_2", "toolbay://notes/{name}"] {
                 assert_eq!(decode(list, &encode(list, name)).unwrap(), name);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_a_folder_is_of_no_other_and_of_no_list() {
+    fn a_cursor_of_a_folder_is_valid_only_for_that_folder() {
         let cursor = encode_in_folder("skill://pdf/a/b.md");
         assert_eq!(
             decode_in_folder("skill://pdf/a", &cursor).unwrap(),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_found_by_everything_that_it_depends_on() {
+    fn a_page_is_cached_by_all_of_its_inputs() {
         let listings = PageCache::default();
         listings.insert(1, key(1), page(10));
         assert!(listings.get(&key(1)).is_some());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_that_follow_one_another_are_kept() {
+    fn only_consecutive_pages_are_cached() {
         let listings = PageCache::default();
         let page = |next: Option<&str>| {
             Arc::new(CachedPage {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pages_that_are_kept_are_bounded_in_bytes_and_in_number() {
+    fn the_cache_is_bounded_in_bytes_and_in_pages() {
         let listings = PageCache::default();
         for digest in 0..4 {
             listings.insert(1, key(digest), page(MAX_CACHED_BYTES / 4));

@@ -30,8 +30,7 @@ pub(crate) fn raw_arguments(params: &RawValue) -> Option<&RawValue> {
     arguments
 }
 
-/// Finds the value within `arguments`, which cannot be decoded as a whole, that cannot be decoded,
-/// and the reason.
+/// Finds the value within `arguments` because of which they cannot be decoded, and the reason.
 pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
     // Parsed separately, the arguments are nested less deeply than within their message.
     let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
@@ -49,7 +48,7 @@ pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
         };
         pointer.push_str(&pointer_step(&name));
         (value, why) = (inner, reason);
-        // Every enclosing value is nested at least as deeply: the first one is enough.
+        // For a value that is nested too deeply, it is enough to report the outermost member.
         if matches!(why, UnreadableReason::Deep | UnreadableReason::Name) {
             break;
         }
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_read_is_named() {
+    fn a_value_that_cannot_be_decoded_is_located() {
         let deep = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
         let cases = [
             r#"{"a": 1, "b": "x\ud800y"}"#.to_owned(),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_kept_within_bounds() {
+    fn stored_names_are_bounded() {
         let few =
             read(r#"{"roots": {"listChanged": true}, "sampling": [[]], "r\u006fots": 7}"#).unwrap();
         assert!(few.contains("roots") && few.contains("sampling") && !few.contains("listChanged"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_answers_what_it_declared_and_its_revision_knows() {
+    fn answerable_questions_depend_on_capabilities_and_revision() {
         let cases = [
             "{}",
             r#"{"elicitation":{}}"#,

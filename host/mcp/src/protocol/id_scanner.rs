@@ -13,8 +13,8 @@ const MAX_TOKEN_BYTES: usize = MAX_ID_BYTES + 1;
 /// A scan for the member `id` of a message, in one pass over its parts. It stores neither the
 /// message nor anything else that grows with it.
 ///
-/// The scan checks that the tokens of JSON follow each other as they must, up to the id, so that
-/// neither a text nor a nested object can pretend to have it. It does not check the tokens: numbers
+/// Up to the id, the scan checks the order of the JSON tokens, so that an `id` in a string or in a
+/// nested object is not mistaken for that of the message. It does not check the tokens: numbers
 /// such as `NaN` or `01`, and anything in strings, are accepted. It ends at the first token in a
 /// wrong place, because what follows could be part of a text whose end is not known.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ enum ScanState {
     Word,
     /// A comma or the end of the object or list.
     Comma,
-    /// None: the scan has ended.
+    /// No token: the scan has ended.
     End,
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_found_in_what_is_not_quite_json() {
+    fn the_id_is_found_in_almost_valid_json() {
         for message in [
             r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":NaN,"b":[-Infinity,01,None]}}"#,
             r#"{"method":"a","params":{"id":1,"a":NaN,"x":["id",{"id":2}]},"jsonrpc":"2.0","id":7}"#,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_pretends_to_be_the_id() {
+    fn no_other_member_is_mistaken_for_the_id() {
         for message in [
             "",
             "id",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_stores_little() {
+    fn a_scan_uses_bounded_memory() {
         let mut scanner = IdScanner::default();
         scanner.scan(br#"{"params":{"a":"#);
         scanner.scan(&vec![b'['; 1 << 20]);

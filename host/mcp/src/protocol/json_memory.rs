@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_value_are_as_large_as_is_assumed() {
+    fn values_are_not_larger_than_assumed() {
         assert!(size_of::<Value>() <= 72, "{}", size_of::<Value>());
         assert!(size_of::<Map<String, Value>>() <= 72);
     }
 
     #[test]
-    fn what_is_small_as_text_and_large_as_values_is_found_out() {
+    fn small_text_with_large_values_is_detected() {
         let many = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
         for (item, factor) in [
             ("0", 30),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn text_weighs_what_it_is_long() {
+    fn text_counts_with_its_length() {
         for text in [
             r#""a,b,[{""#,
             r#""\",[[[{{{,\\\"""#,

@@ -172,8 +172,8 @@ pub fn id_of_truncated(bytes: &[u8]) -> Option<RequestId> {
     scanner.first_id()
 }
 
-/// Returns the error for a message that cannot be parsed. It has the id of the message if the id
-/// can be found; of several ids, none.
+/// Returns the error for a message that cannot be parsed. It has the id of the message, if exactly
+/// one id can be found.
 fn unparsed(bytes: &[u8], code: i32, message: String) -> Error {
     let mut scanner = IdScanner::default();
     scanner.scan(bytes);
@@ -212,7 +212,7 @@ fn word_at<'t>(text: &'t str, error: &serde_json::Error) -> Option<&'t str> {
         .filter(|word| word.len() <= MAX_WORD_BYTES)
 }
 
-/// Returns what to write instead of a word of another language.
+/// Returns a hint for a word that other languages use in place of JSON.
 fn foreign_word_hint(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['+', '-']);
     match word.to_ascii_lowercase().as_str() {
@@ -373,7 +373,8 @@ pub fn result(id: &RequestId, result: &impl Serialize) -> Vec<u8> {
     })
 }
 
-/// Encodes an error. Without a request's id, the id is `null` if `null_id`, otherwise absent.
+/// Encodes an error. If the error has no request id, `id` is `null` if `null_id` is set, and absent
+/// otherwise.
 pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     #[derive(Serialize)]
     struct Body<'a> {

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_an_object_is_read_as_always() {
+    fn members_of_a_lenient_object_are_parsed_strictly() {
         #[derive(Debug, Deserialize)]
         struct Outer<'a> {
             #[serde(borrow, deserialize_with = "object")]

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_states_its_rules_or_none() {
+    fn a_request_contains_its_context_or_none() {
         assert!(RequestContext::from_params(None).unwrap().is_none());
         for meta in [
             json!({}),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn badly_stated_rules_are_rejected_with_a_reason() {
+    fn a_malformed_context_is_rejected_with_a_reason() {
         let cases = [
             json!({PROTOCOL_VERSION: "2026-07-28"}),
             json!({CLIENT_CAPABILITIES: {}}),

@@ -69,8 +69,7 @@ struct ObjectMembers<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Returns the error for the member that should be an object, if `said`, the error of the parser,
-/// is about one.
+/// Returns the error for the member that should be an object, if `parser_error` is about one.
 fn describe_wrong_object(params: &str, said: &str) -> Option<String> {
     if !said.contains(&format!("expected {OBJECT_DESCRIPTION}")) {
         return None;
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_is_no_object_is_named() {
+    fn a_member_that_is_not_an_object_is_named() {
         let said = |params: &str| {
             let params = RawValue::from_string(params.to_owned()).unwrap();
             read::<IgnoredAny>(Some(&params))

@@ -64,7 +64,7 @@ pub(crate) fn request_params(
 ///
 /// # Errors
 ///
-/// As [`request_params`].
+/// Like [`request_params`].
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
     // Some clients reject a question without this member.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_a_revision_cannot_show_is_not_sent() {
+    fn a_form_that_a_revision_cannot_express_is_not_sent() {
         let several = json!({"message": "", "requestedSchema": {"type": "object", "properties": {
             "tags": {"type": "array", "items": {"type": "string", "enum": ["a"]}},
         }}});

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_read_and_written() {
+    fn dates_are_parsed_and_formatted() {
         for revision in Revision::ALL {
             assert_eq!(Revision::parse(revision.as_str()), Some(revision));
         }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_revisions_are_the_newest_ones() {
+    fn the_constants_for_the_newest_revisions_are_correct() {
         assert_eq!(Revision::ALL.last(), Some(&Revision::NEWEST));
         let with_sessions = Revision::ALL
             .into_iter()

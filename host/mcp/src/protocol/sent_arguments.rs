@@ -1,8 +1,8 @@
 //! Reads arguments in another form than the protocol requires: an object as a string, as APIs for
 //! models deliver it, and numbers where a prompt expects strings.
 //!
-//! Arguments that were read in this way count only if the argument check is lenient. The host decides that,
-//! because the operator can set it for a plugin.
+//! Arguments that were read in this way are accepted only if the argument check is lenient. The
+//! host decides that, because the operator can set it for each plugin.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::protocol::lenient_object::json_type;
 /// Maximum number of arguments of a prompt that are converted to text.
 const MAX_CONVERTED: usize = 100;
 
-/// Arguments that are not an object that can be decoded.
+/// Arguments that could not be decoded as the object that the protocol requires.
 pub(crate) enum OddArguments<'a> {
     /// A string, which may contain the object. It is not parsed yet, because the object takes more
     /// memory than the string.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn few_arguments_of_a_prompt_are_converted() {
+    fn the_number_of_converted_arguments_is_limited() {
         let many: Vec<String> = (0..=MAX_CONVERTED)
             .map(|n| format!("\"{n}\": {n}"))
             .collect();

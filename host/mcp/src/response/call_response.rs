@@ -41,9 +41,9 @@ const RETRY_AFTER_KEY: &str = "dev.toolbay/retry-after-ms";
 /// Maximum length of a quoted unknown name or URI, in bytes: it may be megabytes long.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Returns the response to a request of this kind that entered a plugin, or should have: a result
-/// or a protocol error. Failures of tools are results, which the model reads. The other methods
-/// return errors.
+/// Returns the response to a request of this kind that entered a plugin, or was rejected before: a
+/// result or a protocol error. Failures of tools are results, which the model reads. The other
+/// methods return errors.
 pub(crate) fn to_response(
     answer: CallResult,
     kind: TargetKind,
@@ -68,7 +68,7 @@ pub(crate) fn to_response(
         CallReply::Prompt(output) => result_encoding::prompt_result(output, revision),
         CallReply::Resource(items) => result_encoding::resource_result(items, revision),
         CallReply::Completion(completions) => result_encoding::completion_result(completions),
-        // Plugin entry handles questions. Only the protocol can answer them.
+        // `plugin_request` handles questions before this.
         CallReply::Questions(_) => {
             return Err(internal_error(&format!(
                 "no client answers the questions of a {kind}"
@@ -136,7 +136,8 @@ impl FailureEncoder {
         }
     }
 
-    /// Returns a result, which the model reads, if a tool failed, and otherwise an error.
+    /// If a tool failed, returns a result, which the model reads. For other targets, returns an
+    /// error.
     fn encode_text(&self, text: &str) -> Result<Map<String, Value>, Error> {
         match self.kind {
             TargetKind::Tool => Ok(failed_tool_result(text, self.error_kind, self.usage)),

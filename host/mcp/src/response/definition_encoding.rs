@@ -68,7 +68,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     }
 }
 
-/// Converts a prompt to an item of `prompts/list`.
+/// A prompt as an item of `prompts/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptEntry<'a> {
     name: &'a str,
@@ -95,7 +95,7 @@ struct ArgumentEntry<'a> {
     required: bool,
 }
 
-/// A prompt as an item of `prompts/list`.
+/// Converts a prompt to an item of `prompts/list`.
 pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
     let features = revision.features();
     PromptEntry {

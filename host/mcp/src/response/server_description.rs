@@ -118,7 +118,7 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
 }
 
 /// Removes the capabilities that require a session: notifications without a request, and state that
-/// is kept for the next request.
+/// is stored for the next request.
 pub(crate) fn remove_session_capabilities(capabilities: &mut Value) {
     if let Some(capabilities) = capabilities.as_object_mut() {
         capabilities.remove("logging");

@@ -41,7 +41,7 @@ const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum time to write them: a client that reads gets them even without a grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns how long writing the responses to stopped calls may take after a grace period of
+/// Returns the maximum time to write the responses to stopped calls after a grace period of
 /// `grace`.
 pub(crate) fn flush_timeout(grace: Duration) -> Duration {
     grace.clamp(MIN_FLUSH_TIMEOUT, MAX_FLUSH_TIMEOUT)
@@ -86,7 +86,7 @@ pub(crate) struct SessionLife {
 }
 
 impl SessionLife {
-    /// Returns a life that ends with this one, or earlier.
+    /// Returns tokens that are cancelled with these ones, or earlier.
     pub(crate) fn child(&self) -> Self {
         Self {
             closing: self.closing.child_token(),
@@ -104,7 +104,7 @@ pub(crate) enum SessionChannel {
     /// One channel per request; other messages use a separate stream.
     PerRequest,
     /// One channel for the only request: there is no stream for other messages, and no state is
-    /// kept.
+    /// retained.
     OneRequest,
 }
 
@@ -183,8 +183,8 @@ impl Session {
         })
     }
 
-    /// Returns the number of the session for a request with these rules; `None` if the revision has
-    /// no sessions.
+    /// Returns the number of the session for a request with this context; `None` if the revision
+    /// has no sessions.
     pub(crate) fn number_for(&self, rules: &RequestContext) -> Option<u64> {
         rules.revision.features().sessions.then_some(self.number)
     }
@@ -200,9 +200,9 @@ impl Session {
         self.opener.name == caller
     }
 
-    /// Ends the session: waits for running requests for at most `grace`, fails those that are left,
-    /// waits until their responses are written for at most [`flush_timeout`], and drops the rest.
-    /// As soon as `gone` is ready, drops all.
+    /// Ends the session. Waits for running requests for at most `grace`, and fails the rest. Then
+    /// waits for their responses to be written for at most [`flush_timeout`], and drops the
+    /// remaining ones. Drops everything as soon as `disconnect` is ready.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
         let mut gone = pin!(gone);
         self.life.closing.cancel();
@@ -264,8 +264,9 @@ impl Session {
         );
     }
 
-    /// Waits for the plugins that existed at startup, before a list is answered. A client that asks
-    /// again when the list changes gets what is ready after [`LIST_WAIT_TIMEOUT`].
+    /// Waits for the plugins that existed at startup, before a list is answered. A client that
+    /// requests the list again when it changes gets the items that are loaded when
+    /// [`LIST_WAIT_TIMEOUT`] has passed.
     pub(crate) async fn wait_for_plugins(&self) {
         let complete = self.server.loading().wait_for(LoadedPart::Everything);
         if self.negotiated.borrow().follows_lists {

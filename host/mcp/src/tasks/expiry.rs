@@ -49,7 +49,7 @@ impl Drop for RunningTimer {
 }
 
 impl ExpiryTimer {
-    /// Schedules the removal of expired entries of `whole` at this time.
+    /// Schedules the removal of expired entries of `table` at this time.
     pub(super) fn schedule(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
         let Self { setting, sooner } = self;
         let before = {

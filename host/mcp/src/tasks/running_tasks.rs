@@ -14,7 +14,7 @@ use toolbay_model::{CallFailure, ProgressUpdate, Question};
 use super::task_state::{MAX_MESSAGE_BYTES, Task, TaskQuestion, TaskState};
 use crate::exchange::observer::PeerObserver;
 
-/// Minimum time between two progress messages: more would not be readable.
+/// Minimum time between two progress messages. People could not read more.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A task whose call runs or waits for answers.
@@ -113,7 +113,7 @@ impl LiveTask {
         self.changes.subscribe()
     }
 
-    /// Like [`changes`](Self::changes), without progress messages.
+    /// Like [`subscribe_changes`](Self::subscribe_changes), without progress messages.
     pub(crate) fn subscribe_states(&self) -> watch::Receiver<u64> {
         self.states.subscribe()
     }
@@ -136,8 +136,8 @@ impl LiveTask {
         *lock(&self.peer) = None;
     }
 
-    /// Moves from [`TaskPhase::Undecided`] to `phase`, unless somebody else was faster. Returns the
-    /// phase.
+    /// Moves from [`TaskPhase::Undecided`] to `phase`, unless the phase is decided already. Returns
+    /// the phase.
     pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
         let mut now = lock(&self.phase);
         if *now == TaskPhase::Undecided {
@@ -228,11 +228,11 @@ impl LiveTask {
     }
 
     /// Accepts the answer to the question with the client-side key `key`, if the question is open.
-    /// `hold` reserves the bytes of the answer.
+    /// `reserve` reserves the bytes of the answer.
     ///
     /// # Errors
     ///
-    /// `hold` has failed to reserve the bytes.
+    /// `reserve` has failed.
     pub(crate) fn answer<E>(
         &self,
         key: &str,
@@ -316,7 +316,7 @@ impl Drop for AskedQuestions<'_> {
     }
 }
 
-// Held for a few instructions and never across an await. Lock order: the interview before the task.
+// Held for a few instructions and never across an await. Lock order: the questions before the task.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }

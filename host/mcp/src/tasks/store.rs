@@ -9,9 +9,8 @@ use toolbay_background::QuotaExhausted;
 use super::task_state::Task;
 use crate::protocol::revision::Revision;
 
-/// Storage of tasks. Each task is visible to its caller only and until it expires. Only the store
-/// decides when that is: a task that it has removed cannot be requested, and a task that it still
-/// has can be requested by its owner.
+/// Storage of tasks. Each task is visible only to its caller. Only the store decides when a task
+/// expires: the caller can request the task until the store removes it.
 pub(crate) trait TaskStore: Send + Sync {
     /// Stores a new task of `owner` until `until`.
     ///

@@ -35,7 +35,7 @@ pub(crate) struct Task {
     updated: SystemTime,
     /// Time for which the task is stored after it was created.
     ttl: Duration,
-    /// The status message, in words of the plugin.
+    /// The status message, from the plugin's progress.
     message: Option<String>,
     pub(crate) state: TaskState,
 }

@@ -74,7 +74,7 @@ async fn client(host: &Arc<Stub>, revision: Revision) -> Peer {
     Peer::declaring(Arc::clone(host), revision, declared()).await
 }
 
-/// Returns the parameters of a call that waits. It is a task in the revisions in which clients
+/// Returns the parameters of a call that waits. It becomes a task in the revisions in which clients
 /// decide that.
 fn slow() -> Value {
     json!({"name": "a", "arguments": {WAITS: true}, "task": {"ttl": 60_000}})
@@ -197,7 +197,7 @@ async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
 }
 
 #[tokio::test]
-async fn a_tool_says_whether_it_can_be_a_task() {
+async fn a_tool_declares_whether_it_can_be_a_task() {
     let mut shown = String::new();
     for support in [
         TaskSupport::Forbidden,
@@ -247,7 +247,7 @@ async fn a_tool_says_whether_it_can_be_a_task() {
 }
 
 #[tokio::test]
-async fn failures_end_tasks_as_each_form_says() {
+async fn failures_end_tasks_as_each_form_specifies() {
     type Fails = fn() -> CallFailure;
     let cases: [(Fails, &str, &str); 2] = [
         (
@@ -334,7 +334,7 @@ async fn questions_of_a_task_are_answered_one_by_one() {
         (&task["status"], keys(&task)),
         (&json!("input_required"), Some(vec!["a".to_owned()]))
     );
-    // An answer counts once.
+    // An answer is accepted only once.
     peer.result(
         "tasks/update",
         update(json!({"b": accept(8), "a": accept(1)})),
@@ -373,7 +373,7 @@ async fn a_question_before_the_call_is_a_task_is_in_the_result() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_the_result_is_asked_once() {
+async fn only_one_waiting_request_receives_the_questions() {
     let host = asking(&[&["a", "b"]]);
     let mut peer = client(&host, CORE).await;
     let id = begin(&mut peer).await;
@@ -411,7 +411,7 @@ async fn whoever_waits_for_the_result_is_asked_once() {
 }
 
 #[tokio::test]
-async fn if_whoever_was_asked_goes_away_the_next_one_is_asked() {
+async fn the_next_waiting_request_receives_the_questions_if_the_first_disconnects() {
     let host = asking(&[&["a"]]);
     host.release();
     let mut peer = client(&host, CORE).await;
@@ -484,7 +484,7 @@ fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
 }
 
 #[tokio::test]
-async fn others_know_nothing_of_a_task() {
+async fn a_task_is_invisible_to_other_callers() {
     for revision in [CORE, EXTENSION] {
         let host = saying("done");
         let mut ada = Peer::named(Arc::clone(&host), "token:ada", revision, declared()).await;
@@ -560,7 +560,7 @@ async fn a_task_that_is_cancelled_ends_its_call() {
 }
 
 #[tokio::test]
-async fn a_task_is_forgotten_when_its_time_is_over() {
+async fn an_expired_task_is_removed() {
     let host = saying("done").keeping(TaskOptions {
         ttl: Duration::from_millis(100),
         ..soon()
@@ -632,7 +632,7 @@ async fn the_tasks_of_a_caller_are_bounded_in_number() {
 }
 
 #[tokio::test]
-async fn a_result_without_room_fails_its_task_and_says_so() {
+async fn a_task_fails_with_a_reason_if_its_result_cannot_be_stored() {
     let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
     let host = host.keeping(TaskOptions {
         memory: ByteSize::mib(4),
@@ -650,7 +650,7 @@ async fn a_result_without_room_fails_its_task_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_thousand_tasks_are_kept() {
+async fn a_thousand_tasks_are_stored() {
     let host = saying("done");
     let mut peer = client(&host, CORE).await;
     let mut ids = Vec::new();
@@ -694,7 +694,7 @@ async fn tasks_end_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
+async fn a_client_is_notified_of_the_tasks_that_it_names() {
     let host = asking(&[&["a"]]);
     let mut peer = client(&host, EXTENSION).await;
     let id = begin(&mut peer).await;

@@ -171,7 +171,7 @@ async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_sta
 }
 
 #[tokio::test]
-async fn over_the_transport_of_2024_questions_are_on_its_one_stream() {
+async fn over_http_with_sse_questions_are_on_the_only_stream() {
     let client = TestHttpClient::new(
         host(),
         HttpOptions {

@@ -91,7 +91,7 @@ async fn every_method_in_every_revision() {
 }
 
 #[tokio::test]
-async fn the_server_says_what_it_is_and_can_in_every_revision() {
+async fn the_server_describes_itself_in_every_revision() {
     let mut said = Vec::new();
     for revision in Revision::ALL {
         let host = Stub::with(|options| {
@@ -159,7 +159,7 @@ async fn every_list_has_a_second_page() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_one_of_its_list() {
+async fn a_cursor_of_another_list_is_rejected() {
     let mut peer = Peer::of(small_pages(), Revision::NEWEST, CallerRights::All).await;
     for (from, ..) in LISTS {
         let cursor = peer.result(from, json!({})).await["nextCursor"].clone();
@@ -196,7 +196,7 @@ async fn lists_wait_for_plugins_and_delay_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_the_caller_may_not_use_does_not_exist() {
+async fn forbidden_items_do_not_exist_for_the_caller() {
     let host = Stub::new();
     for revision in Revision::ALL {
         let mut peer = Peer::of(Arc::clone(&host), revision, only("test://a")).await;
@@ -284,7 +284,7 @@ async fn malformed_parameters_are_named() {
 }
 
 #[tokio::test]
-async fn a_uri_of_a_megabyte_is_refused_in_few_words() {
+async fn a_uri_of_a_megabyte_is_rejected_with_a_short_message() {
     let long = format!("memo://1/{}", "x".repeat(1 << 20));
     for revision in Revision::ALL {
         let mut peer = Peer::new(revision).await;
@@ -390,7 +390,7 @@ async fn progress_of_every_method_that_enters_a_plugin() {
 }
 
 #[tokio::test]
-async fn questions_that_nobody_answers_are_an_internal_error() {
+async fn unanswerable_questions_are_an_internal_error() {
     for revision in Revision::ALL {
         let mut peer = Peer::new(revision).await;
         let error = peer.error("prompts/get", json!({"name": ASKING})).await;

@@ -1,4 +1,4 @@
-//! Requests of a client of each revision to the stub host, and what their responses show.
+//! Requests of a client of each revision to the stub host, and the properties of their responses.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The client of the stub host, and what its calls return.
+//! The client of the stub host, and the results of its calls.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::testing::stub_items::URIS;
 use crate::testing::test_peer::{Peer, only};
 
 #[tokio::test]
-async fn a_session_is_told_of_each_list_that_changes() {
+async fn a_session_is_notified_of_each_changed_list() {
     for revision in Revision::ALL
         .into_iter()
         .filter(|revision| revision.features().sessions)
@@ -47,7 +47,7 @@ async fn a_session_is_told_of_each_list_that_changes() {
 }
 
 #[tokio::test]
-async fn a_subscription_is_told_what_it_asked_for() {
+async fn a_subscription_receives_the_requested_notifications() {
     let mut peer = Peer::new(Revision::NEWEST).await;
     let uris = ["test://a", "test://x", "test://b", "test://a"];
     let filter = json!({"promptsListChanged": true, "toolsListChanged": false, "resourceSubscriptions": uris});
@@ -85,7 +85,7 @@ async fn a_subscription_is_told_what_it_asked_for() {
 }
 
 #[tokio::test]
-async fn only_what_is_honoured_is_acknowledged() {
+async fn only_the_honoured_part_of_a_filter_is_acknowledged() {
     for (rights, filter, honoured) in [
         (CallerRights::All, json!({}), json!({})),
         (
@@ -121,7 +121,7 @@ async fn only_what_is_honoured_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_session_is_told_of_resources_that_it_subscribed_to() {
+async fn a_session_is_notified_of_subscribed_resources() {
     for revision in Revision::ALL
         .into_iter()
         .filter(|revision| revision.features().sessions)
@@ -165,13 +165,13 @@ async fn a_session_is_told_of_resources_that_it_subscribed_to() {
 }
 
 #[tokio::test]
-async fn a_slow_client_is_told_once_of_many_changes() {
+async fn a_slow_client_gets_one_notification_for_many_changes() {
     let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
     for uri in ["test://a", "test://b"] {
         peer.result("resources/subscribe", json!({"uri": uri}))
             .await;
     }
-    // No message is read meanwhile: the notifying task gets no turn.
+    // No message is read meanwhile: the notifying task does not run.
     for _ in 0..1000 {
         peer.host.updates().notify_changed("test://a");
     }
@@ -184,7 +184,7 @@ async fn a_slow_client_is_told_once_of_many_changes() {
 }
 
 #[tokio::test]
-async fn ten_thousand_subscriptions_are_refused_in_words() {
+async fn ten_thousand_subscriptions_are_rejected_with_a_reason() {
     let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
     let mut refused = Vec::new();
     for n in 0..10_000 {

@@ -134,8 +134,8 @@ impl Peer {
         .await;
     }
 
-    /// Sends a request and returns its id. If the revision has no sessions, the request states the
-    /// rules.
+    /// Sends a request and returns its id. If the revision has no sessions, the request contains
+    /// its context.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> u64 {
         self.id += 1;
         let params = self.stating(params);
@@ -144,7 +144,7 @@ impl Peer {
         self.id
     }
 
-    /// Adds the rules that the revision requires to the parameters.
+    /// Adds the context that the revision requires to the parameters.
     pub(crate) fn stating(&self, mut params: Value) -> Value {
         if !self.revision.features().sessions {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] =

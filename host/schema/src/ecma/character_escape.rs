@@ -87,7 +87,7 @@ fn parse_code_unit(cursor: &mut PatternCursor) -> (usize, Option<u32>) {
     }
 }
 
-/// Returns the value of hexadecimal digits; `None` if there are not as many.
+/// Returns the value of this number of hexadecimal digits; `None` if there are fewer.
 fn hex_code(cursor: &PatternCursor, ahead: usize, digits: usize) -> Option<u32> {
     let from = cursor.at + ahead;
     let text: String = cursor.chars().get(from..from + digits)?.iter().collect();

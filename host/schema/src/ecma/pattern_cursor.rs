@@ -21,8 +21,8 @@ pub(super) fn pattern_error(at: usize, length: usize, instead: &str) -> PatternE
 pub(super) struct PatternCursor {
     chars: Vec<char>,
     pub(super) at: usize,
-    /// The parts that engines for Rust write in another way: the position, the length, and what to
-    /// write.
+    /// The parts that differ in the syntax of Rust engines: the position, the length, and the
+    /// replacement.
     pub(super) rewrites: Vec<(usize, usize, String)>,
 }
 
@@ -45,7 +45,7 @@ impl PatternCursor {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Returns whether the rest of the pattern begins with `with`.
+    /// Returns whether the rest of the pattern begins with `prefix`.
     pub(super) fn rest_starts_with(&self, with: &str) -> bool {
         with.chars()
             .enumerate()

@@ -141,10 +141,11 @@ impl PatternParser {
         Ok(())
     }
 
-    /// Returns the pattern as engines for Rust write it; `None` if they write it in the same way.
+    /// Returns the pattern in the syntax of Rust engines; `None` if it is the same.
     pub(super) fn engine_source(&self) -> Option<String> {
         let mut rewrites = self.cursor.rewrites.clone();
-        // The engines know names only for groups to which nothing refers by number.
+        // The engines do not support references by number to groups with names, so a pattern with
+        // references has no names.
         if !self.named_references.is_empty() || !self.numbered_references.is_empty() {
             rewrites.extend(
                 self.named_groups

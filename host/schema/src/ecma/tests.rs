@@ -34,7 +34,7 @@ fn patterns_of_ecma_262_are_accepted() {
 }
 
 #[test]
-fn every_other_pattern_is_refused_with_its_place_and_what_to_write() {
+fn other_patterns_are_rejected_with_their_location_and_a_replacement() {
     let patterns = [
         "(?i)^x$",
         "(?P<n>x)",
@@ -93,7 +93,7 @@ fn every_other_pattern_is_refused_with_its_place_and_what_to_write() {
 }
 
 #[test]
-fn what_engines_write_in_another_way_is_rewritten() {
+fn syntax_that_engines_do_not_support_is_rewritten() {
     for (pattern, written) in [
         (r"(?<year>\d{4})\k<year>1", r"(\d{4})(?:\1)1"),
         (r"\k<b>(?<a>x)(y)(?<b>z)", r"(?:\3)(x)(y)(z)"),
@@ -113,7 +113,7 @@ fn what_engines_write_in_another_way_is_rewritten() {
 }
 
 #[test]
-fn a_class_is_read_once_however_often_it_seems_to_have_a_name() {
+fn a_class_is_scanned_once_even_with_many_possible_names() {
     // Searching for the end of each would take hours.
     check_pattern(&format!("[{}]", "[:a".repeat(400_000))).unwrap();
     let groups: Vec<String> = (0..20_000).map(|n| format!("(?<g{n}>a)")).collect();
@@ -121,7 +121,7 @@ fn a_class_is_read_once_however_often_it_seems_to_have_a_name() {
 }
 
 #[test]
-fn what_is_quoted_is_short() {
+fn quoted_parts_are_short() {
     let said = check_pattern(&format!("(?i){}", "a".repeat(10_000))).unwrap_err();
     assert!(said.len() < 400, "{said}");
     assert!(check_pattern(&"(".repeat(10_000)).is_err());

@@ -1,4 +1,4 @@
-//! The description of a schema, with what its keywords cannot say.
+//! The description of a schema, with the constraints that its keywords cannot express.
 
 /// Maximum length of a sentence that is added to a description, in characters. Longer ones, such as
 /// long lists of values, are omitted.

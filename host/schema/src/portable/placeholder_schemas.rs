@@ -1,4 +1,5 @@
-//! Schemas that stand for others: of any value, of too many values, and of a recursive reference.
+//! Schemas in place of others: for any value, for a schema that exceeds a limit, and for a
+//! recursive reference.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ fn written(properties: &Value) -> Value {
 }
 
 #[test]
-fn each_construct_has_a_form_that_all_read() {
+fn each_construct_has_a_portable_form() {
     let said = written(&json!({
         "any": true,
         "none": false,
@@ -34,7 +34,7 @@ fn each_construct_has_a_form_that_all_read() {
 }
 
 #[test]
-fn a_pattern_that_not_every_engine_compiles_is_told_in_words() {
+fn an_uncommon_pattern_is_described_in_the_description() {
     let said = written(&json!({
         "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
         "look": {"type": "string", "description": "A code.", "pattern": "^(?!A)[A-Z]$"},
@@ -52,7 +52,7 @@ fn a_pattern_that_not_every_engine_compiles_is_told_in_words() {
 }
 
 #[test]
-fn references_are_in_their_places_and_end() {
+fn references_are_inlined_until_they_recur() {
     let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#/$defs/node"}}, "required": ["name"]});
     let schema = json!({"type": "object", "properties": {
             "node": {"$ref": "#/$defs/node", "description": "The first."}, "other": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
@@ -79,7 +79,7 @@ fn a_schema_does_not_grow_without_bound() {
 }
 
 #[test]
-fn what_fits_the_plugins_own_schema_fits_this_one() {
+fn values_that_match_the_original_schema_match_the_portable_one() {
     let own = json!({
         "type": "object", "required": ["t"], "additionalProperties": false,
         "properties": {

@@ -200,7 +200,7 @@ fn counting_steps_does_not_change_which_values_match() {
 }
 
 #[test]
-fn siblings_of_a_reference_count_only_since_2019() {
+fn siblings_of_a_reference_apply_only_since_2019() {
     let beside = |draft: &str| {
         let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
                 "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
@@ -334,7 +334,7 @@ fn unique_items_are_found_in_linear_time() {
 }
 
 #[test]
-fn what_is_compared_is_counted() {
+fn comparisons_are_charged() {
     let long: Vec<u32> = (0..9000).collect();
     let schema = JsonSchema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
     assert_eq!(schema.violations(&json!([long, long])), []);
@@ -345,7 +345,7 @@ fn what_is_compared_is_counted() {
 }
 
 #[test]
-fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
+fn a_pattern_is_charged_for_the_work_of_its_automaton() {
     let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}[^ab]"}"#).unwrap();
     let letter = |n: u32| {
         if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
@@ -390,7 +390,7 @@ fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
 }
 
 #[test]
-fn patterns_mean_what_they_did() {
+fn patterns_match_like_those_of_the_library() {
     let cases = [
         ("^a|b$", "xb", true),
         ("a|b$", "ax", true),
@@ -463,7 +463,7 @@ fn patterns_mean_what_they_did() {
 }
 
 #[test]
-fn what_engines_for_rust_write_in_another_way_matches() {
+fn patterns_that_are_rewritten_for_rust_engines_match() {
     let cases = [
         (r"^(?<year>\d{4})-\k<year>$", "2026-2026", true),
         (r"^(?<year>\d{4})-\k<year>$", "2026-2027", false),
@@ -489,7 +489,7 @@ fn what_engines_for_rust_write_in_another_way_matches() {
             "{pattern} {text:?}"
         );
     }
-    // Two patterns that are rewritten to the same one both count.
+    // Two patterns that are rewritten to the same one both apply.
     let own = json!({r"^(?<a>x)\k<a>": {"type": "string"}, r"^(?<b>x)\k<b>": {"maxLength": 1}});
     let twice = json!({"patternProperties": own});
     let twice = JsonSchema::compile(&twice.to_string()).unwrap();
@@ -503,7 +503,7 @@ fn what_engines_for_rust_write_in_another_way_matches() {
 }
 
 #[test]
-fn a_pattern_that_is_too_large_is_refused_with_its_place() {
+fn a_pattern_that_is_too_large_is_rejected_with_its_location() {
     let count = "the pattern \"a{1,100000}\" is too large: at character 2, \"{1,100000}\": write a smaller count, or \
             \"+\" or \"*\" with maxLength (compiled, it may have 4,096 KiB here; the patterns of a plugin share 16 MiB)";
     let cases = [
@@ -530,7 +530,7 @@ fn a_pattern_that_is_too_large_is_refused_with_its_place() {
 }
 
 #[test]
-fn parts_of_a_pattern_that_looks_around_are_bounded() {
+fn parts_of_a_pattern_with_lookaround_are_bounded() {
     let parts = "(?=[ab]*a[ab]{900}c)".repeat(10);
     let patterns = [
         format!("^{parts}"),
@@ -556,7 +556,7 @@ fn parts_of_a_pattern_that_looks_around_are_bounded() {
 }
 
 #[test]
-fn names_pay_for_patterns_too() {
+fn patterns_for_names_are_charged() {
     let text = "ab".repeat(1 << 19);
     for pattern in ["[ab]*a[ab]{20000}[^ab]", "^(?=a)(a+|b)+c"] {
         let schema =
@@ -595,7 +595,7 @@ fn names_pay_for_patterns_too() {
 }
 
 #[test]
-fn automata_for_names_share_what_they_may_keep() {
+fn automata_for_names_share_one_budget() {
     let large = |n: usize| (format!("[ab]*a[ab]{{{}}}[^ab]", 100 + n), json!(true));
     let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
     assert!(JsonSchema::compile(&schema(16).to_string()).is_ok());
@@ -605,7 +605,7 @@ fn automata_for_names_share_what_they_may_keep() {
 }
 
 #[test]
-fn automata_share_what_they_keep() {
+fn automata_share_their_cache_budget() {
     let patterns: Vec<Value> = (0..100)
         .map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}}))
         .collect();
@@ -632,7 +632,7 @@ fn automata_share_what_they_keep() {
 }
 
 #[test]
-fn formats_are_read_in_linear_time() {
+fn formats_are_checked_in_linear_time() {
     let formats = [
         "date",
         "date-time",
@@ -702,7 +702,7 @@ fn an_interrupt_ends_a_check() {
 }
 
 #[test]
-fn what_violations_quote_is_counted() {
+fn quoted_values_are_charged() {
     let alternatives: Vec<Value> = (0..1000)
         .map(|n| json!({"items": {"type": "array", "minItems": n + 3}, "unevaluatedItems": false}))
         .collect();

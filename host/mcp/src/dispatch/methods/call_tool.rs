@@ -22,7 +22,7 @@ struct CallToolParams {
     task: Option<Box<RawValue>>,
 }
 
-/// The parameters without the arguments, which are not even read.
+/// The parameters without the arguments, which are not parsed.
 #[derive(Deserialize)]
 struct CallToolTarget {
     name: String,

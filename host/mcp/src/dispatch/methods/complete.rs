@@ -23,7 +23,7 @@ struct CompleteParams {
     meta: RequestMeta,
 }
 
-/// The parameters of a request that is rejected regardless of the user's input.
+/// The parameters without the user's input, for a request that is rejected regardless of it.
 #[derive(Deserialize)]
 struct CompleteHead {
     #[serde(rename = "ref")]
@@ -57,8 +57,7 @@ struct CompleteContext {
 ///
 /// # Errors
 ///
-/// Returns an error if the parameters are malformed, or if the URI is longer than that of any
-/// resource.
+/// Returns an error if the parameters are malformed, or if the URI is too long.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
     let CompleteParams {
         reference,

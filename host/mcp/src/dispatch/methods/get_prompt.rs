@@ -22,7 +22,7 @@ struct GetPromptParams {
     meta: RequestMeta,
 }
 
-/// The parameters without the arguments, which are not even read.
+/// The parameters without the arguments, which are not parsed.
 #[derive(Deserialize)]
 struct GetPromptTarget {
     name: String,

@@ -21,8 +21,8 @@ struct GetSkillParams {
 ///
 /// # Errors
 ///
-/// Returns an error if the parameters are malformed, or if there is no such skill that the caller
-/// may read.
+/// Returns an error if the parameters are malformed, or if the skill does not exist or the caller
+/// may not read it.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

@@ -34,7 +34,7 @@ pub(super) fn unknown_task(id: &str) -> Error {
     Error::new(INVALID_PARAMS, message)
 }
 
-/// Checks that the client declared the tasks extension, in revisions where tasks are one.
+/// Checks that the client declared the tasks extension, in revisions where tasks are an extension.
 pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
     if rules.revision.features().tasks_extension && !rules.capabilities.supports_tasks() {
         return Err(missing_extension("Methods of tasks cannot be called"));

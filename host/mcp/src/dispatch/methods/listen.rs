@@ -193,8 +193,8 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Sends the requested notifications until the client disconnects. `known` is the view of the lists
-/// that the client has.
+/// Sends the requested notifications until the client disconnects. `initial_view` is the view of
+/// the lists at the start of the subscription.
 async fn notify_of_changes(
     session: &Session,
     caller: &Caller,
@@ -234,7 +234,7 @@ async fn notify_of_changes(
             }
             told = now;
         }
-        // The lists no longer change. Resources may.
+        // The lists no longer change, but resources may.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -410,7 +410,7 @@ async fn send_final_result(session: &Session, id: &RequestId, revision: Revision
         .await;
 }
 
-/// `_meta` of a subscription. Its id is in the notation of the client.
+/// `_meta` of a subscription. The id is written as the client wrote it.
 #[derive(Serialize)]
 struct SubscriptionMeta<'a> {
     #[serde(rename = "io.modelcontextprotocol/subscriptionId")]

@@ -25,8 +25,8 @@ struct ReadDirectoryParams {
 ///
 /// # Errors
 ///
-/// Returns an error if the parameters are malformed, if there is no such directory with an entry
-/// that the caller may read, or if the cursor does not belong to this directory.
+/// Returns an error if the parameters are malformed, if the directory does not exist or has no
+/// entry that the caller may read, or if the cursor does not belong to this directory.
 pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,

@@ -21,8 +21,7 @@ struct ReadResourceParams {
 ///
 /// # Errors
 ///
-/// Returns an error if the parameters are malformed, or if the URI is longer than that of any
-/// resource.
+/// Returns an error if the parameters are malformed, or if the URI is too long.
 pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
     let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > MAX_URI_BYTES {

@@ -16,7 +16,7 @@ use crate::protocol::revision::Revision;
 use crate::session::client_session::Session;
 use crate::tasks::{LiveTask, Task, TaskOutcome, TaskState};
 
-/// Starts to wait for the end of a task. The response is sent after it.
+/// Starts to wait for the end of a task. Sends the response when the task has ended.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ async fn ask_client(
                 let take = |bytes| session.intake.try_reserve(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
                     let what =
-                        "There is no room for the client's answers: too many requests run or wait.";
+                        "There is no capacity for the client's answers: too many requests are running or queued.";
                     live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
                 }
             }

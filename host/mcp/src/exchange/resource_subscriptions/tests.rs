@@ -15,7 +15,7 @@ fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
 }
 
 #[test]
-fn a_subscriber_learns_what_it_named_once() {
+fn a_subscriber_is_notified_once_of_each_subscribed_uri() {
     let updates = ResourceUpdates::default();
     let ada = updates.subscriber();
     let bob = updates.subscriber();
@@ -36,7 +36,7 @@ fn a_subscriber_learns_what_it_named_once() {
 }
 
 #[test]
-fn what_a_resource_is_part_of_changes_with_it() {
+fn a_change_marks_the_ancestors_of_a_resource() {
     let updates = ResourceUpdates::default();
     let told = |named: &str, changed: &str| {
         let subscriber = updates.subscriber();
@@ -65,7 +65,7 @@ fn a_uri_with_many_slashes_costs_few_lookups() {
 }
 
 #[test]
-fn a_change_that_may_not_be_told_waits_for_a_stream_that_may() {
+fn a_change_waits_for_a_stream_that_may_report_it() {
     let updates = ResourceUpdates::default();
     let subscriber = updates.subscriber();
     for uri in ["a:1", "a:2"] {
@@ -85,7 +85,7 @@ fn a_change_that_may_not_be_told_waits_for_a_stream_that_may() {
 }
 
 #[test]
-fn a_change_is_not_lost_with_the_stream_that_was_woken_by_it() {
+fn a_change_survives_the_stream_that_it_woke() {
     let updates = ResourceUpdates::default();
     let subscriber = updates.subscriber();
     subscriber.add("ada", "a:1").unwrap();
@@ -137,7 +137,7 @@ fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
 }
 
 #[test]
-fn what_was_cleared_is_not_told() {
+fn a_cleared_subscription_reports_no_changes() {
     let updates = ResourceUpdates::default();
     let subscriber = updates.subscriber();
     subscriber.add("ada", "a:1").unwrap();

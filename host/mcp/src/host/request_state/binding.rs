@@ -35,7 +35,7 @@ impl RequestBinding {
                 hash_text(&mut hash, uri);
             }
             // A completion cannot ask questions (MCP allows questions only for the three methods
-            // above), so this seals nothing.
+            // above), so no state has this binding.
             CallRequest::Completion(CompletionRequest {
                 reference,
                 argument,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_same_has_another_binding() {
+    fn different_requests_have_different_bindings() {
         let prompt = |pairs: &[(&str, &str)]| CallRequest::Prompt {
             name: "a".into(),
             arguments: pairs
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_values_have_the_same_binding() {
+    fn equal_requests_have_the_same_binding() {
         let first = json!({"a": {"x": 1, "y": [true, null]}, "b": "é"});
         let second: Value =
             serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();

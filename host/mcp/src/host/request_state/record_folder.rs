@@ -1,9 +1,9 @@
 //! The directory of the record of used states: the files of its periods, its tally, and the secret
 //! that belongs to it.
 //!
-//! Whoever holds the lock of the tally may read and write the others. A record is written before
-//! the tally that counts it, so a crash in between leaves a record that no tally expects, of an
-//! entry that was not made.
+//! The lock of the tally also protects the other files. A record is written before the tally that
+//! counts it, so a crash in between leaves a record that no tally counts, of an entry that did not
+//! happen.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -58,7 +58,7 @@ impl RecordFolder {
         }
     }
 
-    /// Returns whether there is a secret, for which there must be a record.
+    /// Returns whether there is a secret. If there is one, there must also be a record.
     pub(super) fn has_secret(&self) -> io::Result<bool> {
         Ok(self
             .folder
@@ -89,7 +89,7 @@ impl RecordFolder {
             self.folder.path.display()
         );
         let identity = self.identity(self.folder.replace_key(self.secret_file())?)?;
-        // A new key opens no old state. A shared one does.
+        // A new key does not open old states, but a shared key does.
         let not_before = if self.shared_key.is_some() {
             now.saturating_add(1)
         } else {
@@ -101,7 +101,7 @@ impl RecordFolder {
             .iter()
             .filter(|name| name.starts_with(FILE_PREFIX))
         {
-            // What stays is not expected by the new tally.
+            // The new tally does not count a file that cannot be removed.
             self.folder.remove(name).ok();
         }
         locked.write(

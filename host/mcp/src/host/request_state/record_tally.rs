@@ -1,5 +1,5 @@
-//! The tally of the record of used states: what the files of the record must contain at least. It
-//! is authenticated with the secret of the servers that share the record, so that the record and
+//! The tally of the record of used states: the minimum that the files of the record must contain.
+//! It is authenticated with the secret of the servers that share the record, so that the record and
 //! this secret belong together.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,8 @@ const MAX_PERIODS: usize = 8;
 /// Size of the authentication code, in bytes.
 const MAC_BYTES: usize = 32;
 
-/// Prefix of the authenticated text. It prevents that another use of the secret is accepted.
+/// Prefix of the authenticated text. It prevents a code from another use of the secret from being
+/// accepted.
 const PURPOSE: &[u8] = b"toolbay record of request states 1";
 
 /// The tally of a record.
@@ -64,7 +65,7 @@ impl RecordTally {
             .map(|(tally, _)| tally)
     }
 
-    /// Encodes and authenticates the tally; `None` if it has more periods than a clock can cause.
+    /// Encodes and authenticates the tally; `None` if it has too many periods.
     pub(super) fn encode(&self, secret: &[u8; KEY_BYTES]) -> Option<Vec<u8>> {
         let mut payload = postcard::to_allocvec(self)
             .ok()
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_comes_back_as_it_was() {
+    fn a_tally_survives_encoding() {
         for periods in 0..=8 {
             let encoded = tally(periods).encode(&[7; 32]).unwrap();
             assert_eq!(encoded.len(), TALLY_BYTES);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_bytes_and_no_other_secret_make_a_tally() {
+    fn changed_bytes_and_another_secret_are_rejected() {
         let encoded = tally(2).encode(&[7; 32]).unwrap();
         assert_eq!(RecordTally::decode(&encoded, &[8; 32]), None);
         for at in 0..encoded.len() {

@@ -17,7 +17,7 @@ use super::state_lifetime::StateId;
 /// The version of the format. A state with another version is rejected.
 const FORMAT_VERSION: u8 = 3;
 
-/// Additional authenticated data. It prevents that ciphertext from another use of the key is
+/// Additional authenticated data. It prevents ciphertext from another use of the key from being
 /// accepted as a state.
 const SEAL_PURPOSE: &[u8] = b"toolbay request state 1";
 
@@ -26,7 +26,7 @@ const SEAL_PURPOSE: &[u8] = b"toolbay request state 1";
 pub(super) struct StateClaim {
     /// Identifies the state.
     pub(super) id: StateId,
-    /// When it expires, in milliseconds of Unix time.
+    /// Expiry time, in milliseconds of Unix time.
     pub(super) expires: u64,
     /// The only server on which the state is valid; `None` if it is valid on all servers that have
     /// the key.

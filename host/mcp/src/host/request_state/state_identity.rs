@@ -1,4 +1,5 @@
-//! The key with which states are sealed, and where and since when they are valid.
+//! The key that seals states, the servers on which the states are valid, and the start of their
+//! validity.
 
 use std::io;
 
@@ -12,7 +13,7 @@ pub(super) struct StateIdentity {
     pub(super) seal: StateSeal,
     /// Identifies the servers that share the record of used states.
     pub(super) server: [u8; KEY_BYTES],
-    /// The secret that is stored beside the record and belongs to it.
+    /// The secret that is stored next to the record and belongs to it.
     pub(super) secret: [u8; KEY_BYTES],
     /// States issued before this time, in milliseconds of Unix time, are not accepted.
     pub(super) not_before: u64,

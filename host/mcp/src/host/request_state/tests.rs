@@ -1,4 +1,4 @@
-//! Tests attacks on states, and that honest clients get theirs back.
+//! Tests attacks on states, and the use of states by honest clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -84,7 +84,7 @@ fn seal(states: &RequestStates) -> String {
 }
 
 #[test]
-fn a_state_comes_back_as_it_was() {
+fn a_state_survives_sealing() {
     let states = states(None, &clock());
     let state = seal(&states);
     let opened = states.unseal(&state, bound()).unwrap();
@@ -189,7 +189,7 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
 
 proptest! {
     #[test]
-    fn no_bit_can_be_flipped(at in any::<prop::sample::Index>(), bit in 0..8_u32) {
+    fn a_flipped_bit_is_tampering(at in any::<prop::sample::Index>(), bit in 0..8_u32) {
         let states = states(None, &clock());
         let mut bytes = BASE64.decode(seal(&states)).unwrap();
         let at = at.index(bytes.len());
@@ -198,12 +198,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_a_state(text in ".{0,300}") {
+    fn arbitrary_text_is_not_a_state(text in ".{0,300}") {
         prop_assert_eq!(states(None, &clock()).unseal(&text, bound()).unwrap_err(), InvalidState::Tampered);
     }
 
     #[test]
-    fn any_journal_comes_back(
+    fn any_journal_survives_sealing(
         answers in prop::collection::btree_map(".{0,20}", ".{0,60}", 0..8),
         effects in prop::collection::vec((".{0,40}", prop::collection::vec(any::<u8>(), 0..200)), 0..8),
         rounds: u32, began: u64, until: u64, edition in prop::option::of(any::<[u8; 32]>()),
@@ -220,7 +220,7 @@ proptest! {
 }
 
 #[test]
-fn a_state_of_something_else_is_foreign() {
+fn a_state_of_another_request_is_foreign() {
     let states = states(None, &clock());
     let state = seal(&states);
     let arguments = json!({"env": "prod"});
@@ -280,7 +280,7 @@ async fn enter(states: &RequestStates, state: &str) -> Result<EntryTicket, Ticke
 }
 
 #[tokio::test]
-async fn a_state_is_good_for_one_entry() {
+async fn a_state_is_valid_for_one_entry() {
     let dir = tempfile::tempdir().unwrap();
     for folder in [None, Some(dir.path())] {
         let states = states(folder, &clock());
@@ -302,7 +302,7 @@ async fn a_state_is_good_for_one_entry() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_enters() {
+async fn only_one_of_many_concurrent_entries_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let servers: Vec<_> = (0..4).map(|_| states(Some(dir.path()), &clock)).collect();
@@ -322,7 +322,7 @@ async fn of_many_at_once_one_enters() {
 }
 
 #[tokio::test]
-async fn a_restart_forgets_no_used_state_and_keeps_the_others() {
+async fn used_and_unused_states_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let first = states(Some(dir.path()), &clock);
@@ -356,7 +356,7 @@ fn record(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_record_that_was_torn_loses_nothing_after_it() {
+async fn a_torn_record_does_not_lose_later_records() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let first = states(Some(dir.path()), &clock);
@@ -380,7 +380,7 @@ async fn a_record_that_was_torn_loses_nothing_after_it() {
 }
 
 #[tokio::test]
-async fn what_has_expired_leaves_memory_and_folder() {
+async fn expired_records_are_removed_from_memory_and_disk() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let states = states(Some(dir.path()), &clock);
@@ -397,7 +397,7 @@ async fn what_has_expired_leaves_memory_and_folder() {
 }
 
 #[tokio::test]
-async fn one_caller_cannot_take_the_room_of_the_others() {
+async fn one_caller_cannot_use_the_capacity_of_others() {
     let states = states(None, &clock());
     let expires = 1_005 * MINUTE;
     let ticket = |n: u32| EntryTicket {
@@ -431,7 +431,7 @@ async fn one_caller_cannot_take_the_room_of_the_others() {
 }
 
 #[tokio::test]
-async fn an_entry_that_cannot_be_written_down_is_refused() {
+async fn an_entry_that_cannot_be_recorded_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let states = states(Some(dir.path()), &clock());
     let state = seal(&states);
@@ -486,7 +486,7 @@ const LOSSES: [fn(&Path); 6] = [
 ];
 
 #[tokio::test]
-async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void() {
+async fn a_record_lost_before_a_restart_invalidates_earlier_states() {
     for (which, lose) in LOSSES
         .into_iter()
         .chain([change_record as fn(&Path)])
@@ -509,7 +509,7 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
             lose(dir.path());
             let second = stored(dir.path(), key, &clock);
             // With its own key, the server cannot read them. With a shared key, approvals were
-            // asked for by the server that had the record, and the others are too old.
+            // requested by the server that had the record, and the other states are too old.
             let expected = if key.is_none() {
                 InvalidState::Tampered
             } else {
@@ -532,7 +532,7 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
                 expected,
                 "{which}"
             );
-            // A further restart keeps this, and new states count once as before.
+            // A further restart does not change this, and new states are valid once as before.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&second);
             enter(&second, &state).await.unwrap();
@@ -552,7 +552,7 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
 }
 
 #[tokio::test]
-async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
+async fn a_record_lost_while_servers_run_invalidates_their_states() {
     for lose in LOSSES {
         for key in [None, Some([9; KEY_BYTES])] {
             let dir = tempfile::tempdir().unwrap();
@@ -572,7 +572,7 @@ async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
                 Err(TicketRefused::Lost)
             ));
             assert!(two.unseal(&used, bound()).is_err() && two.unseal(&open, bound()).is_err());
-            // The other server finds that out as soon as a state would enter there.
+            // The other server detects the loss at the next entry.
             for state in [&used, &held] {
                 let Ok(opened) = one.unseal(state, bound()) else {
                     continue;
@@ -582,7 +582,7 @@ async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
                     Err(TicketRefused::Lost)
                 ));
             }
-            // Both have one record again.
+            // Both servers share one record again.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&one);
             enter(&two, &state).await.unwrap();
@@ -616,7 +616,7 @@ async fn a_crash_before_the_record_is_counted_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_made_anew_lets_no_state_enter() {
+async fn no_state_is_accepted_if_the_record_cannot_be_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let states = states(Some(dir.path()), &clock);
@@ -659,7 +659,7 @@ fn a_key_can_be_shared() {
 }
 
 #[test]
-fn a_state_that_would_be_too_long_is_not_made() {
+fn a_state_that_would_be_too_long_is_not_issued() {
     let effects = vec![RecordedEffect {
         what: String::new(),
         result: vec![7; 2 << 20],
@@ -678,7 +678,7 @@ fn a_state_that_would_be_too_long_is_not_made() {
 }
 
 #[test]
-fn an_approval_is_good_only_on_the_server_that_has_asked_for_it() {
+fn an_approval_is_valid_only_on_the_server_that_requested_it() {
     let [one, two] = [(); 2].map(|()| RequestStates::in_memory(&[7; 32]).unwrap());
     for approval in [
         ApprovalState::Asked(1),

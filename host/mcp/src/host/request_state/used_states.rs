@@ -72,7 +72,7 @@ pub(crate) enum TicketRefused {
     Used,
     /// The record has no capacity for another entry.
     Full,
-    /// The record was lost, so nobody can tell whether the entry was used before.
+    /// The record was lost, so it is unknown whether the entry was used before.
     Lost,
     /// The record cannot be written.
     Unwritten(io::Error),
@@ -108,8 +108,8 @@ impl UsedStates {
         }
     }
 
-    /// Opens the record in this directory and the identity that belongs to it. If the record has
-    /// lost anything, the identity is a new one.
+    /// Opens the record in this directory and the identity that belongs to it. If a part of the
+    /// record is lost, creates a new identity.
     pub(super) fn open(
         folder: PrivateFolder,
         shared_key: Option<[u8; KEY_BYTES]>,
@@ -140,7 +140,7 @@ impl UsedStates {
         })
     }
 
-    /// Returns what states are sealed and checked with now.
+    /// Returns the current identity.
     pub(super) fn identity(&self) -> Arc<StateIdentity> {
         self.identity.load_full()
     }
@@ -258,7 +258,7 @@ impl UsedStates {
     }
 }
 
-/// Reads the periods that are not over; `None` if one of them has lost a record.
+/// Reads the periods that have not ended; `None` if one of them has lost a record.
 fn read_periods(
     folder: &RecordFolder,
     tally: &RecordTally,
@@ -282,8 +282,8 @@ fn period_number(time: u64) -> u64 {
 
 impl ExpiryPeriod {
     /// Reads the records that other servers, or this one before a restart, have added since the
-    /// last call. Returns whether the file has the records that are known and those that the tally
-    /// expects.
+    /// last call. Returns whether the file has the records that were read before and those that the
+    /// tally expects.
     fn read_new_records(&mut self, file: &mut File, expected: PeriodTally) -> io::Result<bool> {
         let known = self.tally.records.max(expected.records);
         if file.metadata()?.len() < (known * RECORD_BYTES) as u64 {
@@ -301,7 +301,7 @@ impl ExpiryPeriod {
             file.write_all(&filling)?;
             new.extend(filling);
         }
-        // Records that no tally expects follow a crash. They count.
+        // A crash leaves records that the tally does not count yet. They are applied too.
         let is_expected = |own: PeriodTally| own.records != expected.records || own == expected;
         let mut intact = is_expected(self.tally);
         for record in new.as_chunks::<RECORD_BYTES>().0 {

@@ -39,7 +39,7 @@ fn the_kinds_of_messages_are_distinguished() {
 }
 
 #[test]
-fn the_error_of_a_client_is_short() {
+fn the_error_of_a_client_is_truncated() {
     let read = |text: &str| match decode(text.as_bytes()) {
         Ok(IncomingContent::Single(Message::Response {
             id,
@@ -95,7 +95,7 @@ fn invalid_messages_get_an_error() {
 }
 
 #[test]
-fn parameters_that_are_null_or_an_empty_list_are_none() {
+fn null_and_empty_list_parameters_count_as_absent() {
     for params in ["null", "[]", "[ ]"] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{params}}}"#);
         assert!(
@@ -248,7 +248,7 @@ fn a_message_is_one_line_for_every_reader() {
 }
 
 #[test]
-fn a_batch_is_read_up_to_its_limit() {
+fn a_batch_is_parsed_up_to_its_limit() {
     let batch = |messages: usize| {
         format!(
             " [{}]",
@@ -283,7 +283,7 @@ fn a_batch_is_read_up_to_its_limit() {
 }
 
 #[test]
-fn an_id_is_short() {
+fn the_length_of_an_id_is_limited() {
     let request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     let text = |length: usize| format!("\"{}\"", "x".repeat(length));
     decode(request(&text(MAX_ID_BYTES - 2)).as_bytes()).unwrap();

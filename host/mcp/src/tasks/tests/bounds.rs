@@ -51,7 +51,7 @@ fn store(bytes: usize) -> InMemory {
 }
 
 #[tokio::test]
-async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room() {
+async fn capacity_is_reserved_before_a_result_is_stored_and_is_always_available_for_an_error() {
     let store = store(2 * TASK_OVERHEAD_BYTES + 1_000);
     let first = task("1");
     let second = task("2");
@@ -91,7 +91,7 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
 }
 
 #[tokio::test]
-async fn a_result_that_has_no_room_was_never_there() {
+async fn a_result_that_cannot_be_stored_is_never_visible() {
     for revision in [CORE, EXTENSION] {
         let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
         // There is no capacity beyond the task itself.
@@ -171,7 +171,7 @@ async fn time_passes(peer: &mut Peer) {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_tasks_whose_time_is_over() {
+async fn expired_tasks_leave_nothing_behind() {
     let host = saying("done").keeping(TaskOptions {
         ttl: Duration::from_millis(200),
         memory: ByteSize::mib(64),
@@ -219,7 +219,7 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_call_that_never_becomes_a_task_has_its_response_however_long_tasks_are_kept() {
+async fn a_call_that_never_becomes_a_task_responds_regardless_of_the_task_lifetime() {
     let host = saying("done").keeping(TaskOptions {
         ttl: Duration::from_millis(50),
         ..late()
@@ -239,7 +239,7 @@ async fn a_call_that_never_becomes_a_task_has_its_response_however_long_tasks_ar
 }
 
 #[tokio::test]
-async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
+async fn watched_tasks_count_against_the_quota_of_their_caller() {
     let host = saying("done");
     let mut core = client(&host, EXTENSION).await;
     let mut ids = Vec::new();
@@ -292,7 +292,7 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_number_of_milliseconds_is_an_integer_however_it_is_written() {
+async fn a_ttl_is_an_integer_in_any_json_notation() {
     let host = saying("done");
     let mut peer = client(&host, CORE).await;
     let hour = 3_600_000;
@@ -331,7 +331,7 @@ fn live() -> LiveTask {
 }
 
 #[test]
-fn what_has_ended_stays_as_it_is() {
+fn an_ended_task_does_not_change() {
     let live = live();
     assert!(live.set_state(TaskState::Cancelled));
     let failed = || TaskState::Ended(Arc::new(TaskEnd::failed(Error::new(0, "too late"))));
@@ -356,7 +356,7 @@ impl ArcWake for Woken {
 }
 
 #[test]
-fn progress_wakes_only_those_whom_it_concerns() {
+fn progress_wakes_only_interested_waiters() {
     let live = live();
     let [mut states, mut changes] = [live.subscribe_states(), live.subscribe_changes()];
     let waits = Arc::<Woken>::default();

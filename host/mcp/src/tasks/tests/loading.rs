@@ -31,7 +31,7 @@ async fn response(peer: &mut Peer, id: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_call_waits_to_know_whether_it_is_to_be_a_task() {
+async fn a_call_waits_until_its_task_support_is_known() {
     let task = json!({"name": "a", "task": {}});
     let plain = json!({"name": "a"});
     for (support, revision, params, expected) in [
@@ -112,7 +112,7 @@ async fn a_call_that_waits_for_its_plugin_can_be_cancelled_and_its_id_is_in_use(
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_in_the_end_is_unknown() {
+async fn a_tool_that_is_missing_after_loading_is_unknown() {
     let host = loading(TaskSupport::Required);
     let mut peer = client(&host, CORE).await;
     let call = peer
@@ -127,7 +127,7 @@ async fn a_tool_that_is_not_there_in_the_end_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_batch_waits_for_what_its_calls_may_be() {
+async fn a_batch_waits_for_the_task_support_of_its_calls() {
     let host = loading(TaskSupport::Required);
     let mut peer = client(&host, Revision::V2025_03_26).await;
     let call = |id: u64, name: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});

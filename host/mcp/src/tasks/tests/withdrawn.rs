@@ -46,7 +46,7 @@ fn withdraws(message: &Value, question: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
+async fn the_question_of_a_cancelled_task_is_withdrawn() {
     let host = asking(&[&["a"]]);
     let mut peer = client(&host, CORE).await;
     let (id, waiting, question) = asked(&mut peer, &host).await;
@@ -75,7 +75,7 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_question_whose_time_is_over_is_withdrawn() {
+async fn an_expired_question_is_withdrawn() {
     let host = host(|call| {
         let until = request_state::unix_millis_now() + 50;
         let journal = CallJournal {
@@ -114,7 +114,7 @@ async fn a_question_whose_time_is_over_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn whoever_waits_no_more_is_asked_no_more() {
+async fn a_cancelled_request_receives_no_more_questions() {
     let host = asking(&[&["a"]]);
     let mut peer = client(&host, CORE).await;
     let (id, waiting, question) = asked(&mut peer, &host).await;
@@ -130,7 +130,7 @@ async fn whoever_waits_no_more_is_asked_no_more() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_cancelled_takes_no_answers() {
+async fn a_cancelled_task_accepts_no_answers() {
     let host = asking(&[&["a", "b"]]);
     let mut peer = client(&host, EXTENSION).await;
     let id = begin(&mut peer).await;
