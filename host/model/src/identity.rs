@@ -16,7 +16,7 @@ pub struct CallerIdentity(Arc<str>);
 
 impl CallerIdentity {
     /// Returns the identity of the caller with this name: `stdio`, `token:ci` or
-    /// `parse_oauth_name:ada of https://auth.example.com`.
+    /// `oauth:ada of https://auth.example.com`.
     ///
     /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
     /// the name of a token without a subject (`oauth-token:…`) changes with every token.

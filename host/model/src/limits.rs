@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::OversizePolicy;
 use crate::text::{format_duration, format_thousands};
 
-/// Makes [`Limits`] and [`LimitsPatch`] from rows
+/// Generates [`Limits`] and [`LimitsPatch`] from rows
 /// `key: type, 0 allowed or not, default, ceiling, utmost`.
 macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $type:ty, $zero:tt, $default:expr, $ceiling:expr, $utmost:expr;)*) => {

@@ -110,7 +110,7 @@ pub struct CallJournal {
     /// The answers so far, by the keys of their questions: each is the client's result, a JSON
     /// object as text.
     pub answers: BTreeMap<String, String>,
-    /// The effects of the call before it asked, in order.
+    /// The effects of the call before it asked its questions, in order.
     pub effects: Vec<RecordedEffect>,
     /// The number of times that the call has asked.
     pub rounds: u32,

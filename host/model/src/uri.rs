@@ -61,7 +61,7 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
     }
     if host.contains(['[', ']']) {
         return Err(
-            "has \"[\" or \"]\" in its host, where only an address of IPv6 has them".into(),
+            "has \"[\" or \"]\" in its host, where only an IPv6 address can have them".into(),
         );
     }
     if host.is_empty() && (needs_host || port.is_some()) {

@@ -431,7 +431,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_host_is_normalised_once(text in host()) {
+    fn a_host_is_normalized_once(text in host()) {
         if let Ok(host) = NormalizedHost::parse(&text) {
             prop_assert_eq!(NormalizedHost::parse(&host.to_string()), Ok(host.clone()));
             let connection = TcpRequest { host: &text, port: 443 }.check(&[]).unwrap_err();
