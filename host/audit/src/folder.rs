@@ -18,7 +18,7 @@ pub(crate) const OTHERS_ACCESS_MODE: u32 = 0o077;
 /// Mode bits that grant write access to other users.
 const OTHERS_WRITE_MODE: u32 = 0o022;
 
-/// Name of the lock file, which the only server that writes holds locked.
+/// Name of the lock file. The server that writes the log holds the lock.
 const LOCK_FILE_NAME: &str = "lock";
 
 /// Suffix of the names of log files. A name consists of the name of the part, a hyphen, the number

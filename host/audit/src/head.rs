@@ -80,7 +80,7 @@ impl HeadFile {
         self.file.write_all_at(&text, 0)
     }
 
-    /// Writes to this file instead.
+    /// Replaces the file that is written to.
     #[cfg(test)]
     pub(crate) fn redirect(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)

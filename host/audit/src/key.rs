@@ -54,7 +54,7 @@ impl LogKey {
         })?;
         if mode & OTHERS_ACCESS_MODE != 0 {
             return Err(AuditError(format!(
-                "other users may know {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
+                "other users may have read {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
                  another folder",
                 path.display(),
                 mode & 0o777

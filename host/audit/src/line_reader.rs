@@ -42,7 +42,7 @@ struct OpenLogFile {
 }
 
 impl LineReader {
-    /// Reads the lines of one part of the log in `folder`.
+    /// Opens one part of the log in `folder` for reading.
     ///
     /// # Errors
     ///

@@ -90,7 +90,7 @@ impl<R: BufRead> RecordingReader<R> {
     /// Returns the number of the invalid line, and the reason.
     #[expect(
         clippy::should_implement_trait,
-        reason = "an error ends it, which no iterator says"
+        reason = "reading ends at the first error, which `Iterator` cannot express"
     )]
     pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
         if let Some((number, line)) = self.lookahead.take() {

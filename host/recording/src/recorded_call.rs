@@ -127,7 +127,7 @@ impl RecordedCall {
                 None => (key.as_str(), Value::from(*value)),
             };
             if keys.insert(key.to_owned(), value).is_some() {
-                return Err(format!("limits: {key} is there twice"));
+                return Err(format!("limits: {key} occurs twice"));
             }
         }
         let patch = serde_json::from_value::<LimitsPatch>(Value::Object(keys));
@@ -137,7 +137,7 @@ impl RecordedCall {
     }
 
     /// Removes large data and external input. The call can then not be replayed, for the reason
-    /// `missing_input`.
+    /// `missing_input`, which is recorded.
     #[must_use]
     pub fn without_content(mut self, missing: MissingInput) -> Self {
         let HostAnswers { began, seed, .. } = self.answers;

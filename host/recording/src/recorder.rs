@@ -128,8 +128,8 @@ impl CallRecorder {
         self.inner.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records a call. The writer thread runs `make`, because redacting takes time. `room` is the
-    /// memory reserved until the call is written. Does not block.
+    /// Records a call. The writer thread runs `make`, because redacting takes time. `reservation`
+    /// is the memory reserved until the call is written. Does not block.
     pub fn record(
         &self,
         room: RecordingReservation,
@@ -149,7 +149,7 @@ impl CallRecorder {
     }
 
     /// Writes the queued calls and stops recording. Waits until they are written, for at most
-    /// `patience`.
+    /// `max_wait`.
     pub fn finish(&self, patience: Duration) {
         if self.inner.queue.end(patience).is_err() {
             tracing::error!(

@@ -262,7 +262,7 @@ impl fmt::Display for RequestCredential {
 
 impl fmt::Debug for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credential({self})")
+        write!(f, "RequestCredential({self})")
     }
 }
 

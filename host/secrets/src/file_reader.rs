@@ -84,8 +84,8 @@ pub(crate) enum FileChange {
     Content(SecretFileStamp, Zeroizing<Vec<u8>>),
 }
 
-/// Reads the file `path` of at most `most` bytes. Follows symbolic links only in the part of the
-/// path that `base` contains. Blocks.
+/// Reads the file `path` of at most `max_bytes` bytes. Follows symbolic links only in the part of
+/// the path that `base` contains. Blocks.
 ///
 /// # Errors
 ///

@@ -196,7 +196,7 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
                 std::fs::write(dir.join(file_name(LogPart::Main, 1)), cut.join("\n") + "\n")
                     .unwrap();
             },
-            ":4: 3 lines before this one were signed, and were gone when the server started",
+            ":4: 3 lines before this one were signed, and were missing when the server started",
         ),
         (
             |dir| std::fs::remove_file(dir.join("head")).unwrap(),

@@ -288,7 +288,7 @@ fn another_key_does_not_verify_the_log() {
     assert!(
         told(&report)
             .join("\n")
-            .contains("the signature is not one of the lines before it"),
+            .contains("the signature does not match the lines before it"),
         "{report:?}"
     );
     fs::write(log.dir.path().join(PUBLIC_KEY_FILE_NAME), "x").unwrap();

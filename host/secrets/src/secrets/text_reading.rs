@@ -66,8 +66,8 @@ impl TextReading {
         text: &[u8],
         mut ranges: impl Iterator<Item = &'a mut Range<usize>>,
     ) {
-        // `at` and `decode` are the positions of the next piece in the text and in the decoded
-        // text. `start` is the start of the current range in the text.
+        // `text_position` and `decoded_position` are the positions of the next piece in the text
+        // and in the decoded text. `start` is the start of the current range in the text.
         let mut at = 0;
         let mut read = 0;
         let mut start = None;
