@@ -38,9 +38,9 @@ struct SourceSeries {
 /// The rejections of a source since its last line. As text, it is a sentence for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedCount {
-    /// The source; `others` if they are of more sources than are counted separately.
+    /// The source; `others` for the sources that are not counted separately.
     pub source: String,
-    /// Time in which they came.
+    /// Time within which they arrived.
     pub within: Duration,
     /// Number of rejections for each reason.
     pub reasons: Vec<(&'static str, u64)>,

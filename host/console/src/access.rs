@@ -41,14 +41,14 @@ pub struct AdminToken {
 }
 
 impl ConsoleAccess {
-    /// Grants access to users who can read the log, which contains a login address at this `site`,
-    /// such as `http://127.0.0.1:8931`. The token in the address works once.
+    /// Creates access for users who can read the log, which contains a login address at this
+    /// `site`, such as `http://127.0.0.1:8931`. The token in the address works once.
     pub fn local(site: String) -> Self {
         Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(Some(site)))))
     }
 
-    /// Grants access to users who request a login token through the console's own socket. The token
-    /// works once.
+    /// Creates access for users who request a login token through the console's own socket. The
+    /// token works once.
     pub fn socket() -> Self {
         Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(None))))
     }
@@ -59,7 +59,7 @@ impl ConsoleAccess {
         self.login_token()?.issue()
     }
 
-    /// Grants access to the operators with these tokens.
+    /// Creates access for the operators with these tokens.
     pub fn admins(admins: Vec<AdminToken>) -> Self {
         Self::from_kind(AccessKind::Admins(admins))
     }

@@ -12,7 +12,7 @@ use crate::form::FieldValues;
 /// Maximum number of fields of a form.
 const MAX_FORM_FIELDS: usize = 200;
 
-/// Reads and parses a form of at most `most` bytes, which must arrive within `time`.
+/// Reads and parses a form of at most `max_bytes` bytes, which must arrive within `time_limit`.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub(crate) async fn read_form(
     ))
 }
 
-/// Reads a body of at most `most` bytes, which must arrive within `time`.
+/// Reads a body of at most `max_bytes` bytes, which must arrive within `time_limit`.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ pub(crate) struct RetryBackoff {
 }
 
 impl RetryBackoff {
-    /// Creates a backoff that grows from `first` to `longest`. Each delay is reduced by up to half,
-    /// so that many servers do not retry at the same moment.
+    /// Creates a backoff that grows from `initial_delay` to `max_delay`. Each delay is reduced by
+    /// up to half, so that many servers do not retry at the same moment.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -29,8 +29,8 @@ impl RetryBackoff {
         self.failures = 0;
     }
 
-    /// Returns the delay after a failure: at least `wished`, if the response requested it, up to a
-    /// maximum.
+    /// Returns the delay after a failure: at least `requested`, if the response requested a delay,
+    /// up to a maximum.
     pub(crate) fn next_delay(&mut self, wished: Option<Duration>) -> Duration {
         let doubled = self
             .first

@@ -128,7 +128,7 @@ impl<T> SignalQueue<T> {
 impl<T> fmt::Debug for SignalQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignalQueue")
-            .field("most", &self.max_items)
+            .field("max_items", &self.max_items)
             .field("dropped", &self.dropped_count())
             .finish_non_exhaustive()
     }

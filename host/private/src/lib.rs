@@ -43,8 +43,8 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Opens the directory, and creates it if necessary. `what` describes its content in the log,
-    /// such as `compiled components`.
+    /// Opens the directory, and creates it if necessary. `content` describes its content in the
+    /// log, such as `compiled components`.
     ///
     /// # Errors
     ///

@@ -185,7 +185,7 @@ fn remove_abandoned(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
         };
         return Err(io::Error::new(
             ErrorKind::AlreadyExists,
-            format!("there is {kind} already, which stays as it is"),
+            format!("there is {kind} already, which is left unchanged"),
         ));
     }
     match connect(new_socket()?, address) {
@@ -297,16 +297,16 @@ mod tests {
         let said = |path: &Path| SocketFile::bind(path, 0o600).unwrap_err().to_string();
         assert_eq!(
             said(&at("file")),
-            "there is a file that is not a socket already, which stays as it is"
+            "there is a file that is not a socket already, which is left unchanged"
         );
         assert_eq!(
             said(&at("folder")),
-            "there is a folder already, which stays as it is"
+            "there is a folder already, which is left unchanged"
         );
         for link in ["link", "dangling"] {
             assert_eq!(
                 said(&at(link)),
-                "there is a symbolic link already, which stays as it is"
+                "there is a symbolic link already, which is left unchanged"
             );
         }
         assert_eq!(said(&at("missing/s")), "its folder does not exist");

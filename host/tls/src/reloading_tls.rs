@@ -71,7 +71,7 @@ impl ReloadingTls {
         match fresh {
             Ok(None) => {
                 if seen.failure.take().is_some() {
-                    tracing::info!("the certificate and its key are those in use again");
+                    tracing::info!("the certificate files contain the pair in use again");
                 }
             }
             Ok(Some((config, contents))) => {
