@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_writes() {
+    fn only_one_server_can_write() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
         let lock = folder.lock().unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_in_the_order_of_their_lines_and_others_are_left_alone() {
+    fn files_are_in_line_order_and_other_files_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         for other in [
             "audit-1.jsonl",

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_key_makes_a_head() {
+    fn head_is_valid_only_with_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
         let key = LogKey::load_or_create(&folder, true).unwrap();

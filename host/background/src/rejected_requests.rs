@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_source_and_reason_has_a_line_and_the_others_are_counted() {
+    fn rejections_after_the_first_are_counted_by_source_and_reason() {
         let mut requests = RejectedRequests::default();
         let start = Instant::now();
         for number in 0..10 {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_goes_on_has_few_lines() {
+    fn continuing_source_has_few_lines() {
         let lines = flood(
             &mut RejectedRequests::default(),
             Instant::now(),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_without_number_share_what_is_counted() {
+    fn excess_sources_share_a_count() {
         let mut requests = RejectedRequests::default();
         let start = Instant::now();
         let lines = flood(&mut requests, start, 60, |number| number.to_string());

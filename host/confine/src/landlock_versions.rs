@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_version_of_landlock_lacks_what_later_ones_brought() {
+    fn each_version_lacks_the_restrictions_of_later_ones() {
         let words = [
             "elsewhere",
             "truncating",
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_enforced_in_part_is_not_whole_whatever_the_version() {
+    fn partial_enforcement_is_reported_for_every_version() {
         assert_eq!(
             missing_restrictions(7, false, true),
             ["the kernel enforces only a part of it"]

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_known_by_what_it_is() {
+    fn directory_is_identified_by_inode() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in ["data", "data/deep", "other", "read"] {

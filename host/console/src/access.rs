@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_opens_the_console_ends_what_was_begun_with_it() {
+    fn removed_credential_ends_its_sessions() {
         let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")]);
         let (ada, proof) = access.authenticate("a").unwrap();
         assert!(
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
+    fn sessions_of_login_tokens_end_when_operator_tokens_are_set() {
         let access = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
         let viewer = ConsoleViewer {
             name: LOCAL_VIEWER_NAME.to_owned(),

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);
     }
     #[tokio::test]
-    async fn a_form_that_does_not_arrive_is_given_up() {
+    async fn form_that_does_not_arrive_times_out() {
         let headers = HeaderMap::from_iter([(
             CONTENT_TYPE,
             "application/x-www-form-urlencoded".parse().unwrap(),

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_says_strict_wins() {
+    fn strict_takes_precedence_over_lenient() {
         use ArgumentCheck::{Lenient, Strict};
         for (server, said, expected) in [
             (Strict, [None, None], Strict),

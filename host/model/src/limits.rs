@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_two_has_the_lower_value_of_each() {
+    fn least_has_the_lower_value_of_each_limit() {
         let [one, two] = [
             serde_json::json!({"fuel": 7, "timeout": "2s"}),
             serde_json::json!({"fuel": 9, "timeout": "1s"}),

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_the_same_have_one_in_common() {
+    fn equivalent_uris_have_one_normalized_spelling() {
         let cases = [
             (
                 "HTTP://User@EXAMPLE.com:80/A%7eb%2fC?Q=%41",

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_up_to_the_longest_and_a_wish_is_granted_within_reason() {
+    fn delays_grow_to_the_maximum_and_requested_delays_are_respected() {
         let second = Duration::from_secs(1);
         let mut backoff = RetryBackoff::new(second, 30 * second);
         for most in [1, 2, 4, 8, 16, 30, 30] {

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_the_same_after_they_were_written() {
+    fn answers_survive_a_round_trip() {
         let operation = |what: &str, answer| HostOperation {
             what: what.to_owned(),
             answer,

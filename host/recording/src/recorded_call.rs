@@ -207,7 +207,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn limits_are_the_same_after_they_were_written() {
+    fn limits_survive_a_round_trip() {
         let (limits, lowered) = call(1).limits(&Limits::CEILING).unwrap();
         assert_eq!((limits, lowered), (Limits::DEFAULT, false));
         let mut other = call(1);
@@ -227,7 +227,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_variable_is_known_again_and_tells_nothing() {
+    fn variable_digest_is_stable_and_hides_the_value() {
         let digest = variable_digest("salt", "LANG", "C");
         assert_eq!(digest, variable_digest("salt", "LANG", "C"));
         for other in [

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_record_at_once_is_all_there_and_a_second_server_adds_to_it() {
+    fn concurrent_calls_are_recorded_and_a_second_server_appends() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         for expected in [800, 1600] {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_takes_no_more_and_stays_whole() {
+    fn full_file_accepts_no_calls_and_stays_valid() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 4_000);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_how_many_calls_it_lacks() {
+    fn file_contains_the_number_of_lost_calls() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_cannot_be_made_does_not_end_the_recording() {
+    fn panic_in_a_constructor_does_not_end_the_recording() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         let recorder = CallRecorder::open(&settings, "0").unwrap();

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
+    fn reservation_is_limited_per_call_and_in_total() {
         let free = Arc::new(AtomicUsize::new(10));
         let mut one = RecordingReservation::new(&free, 6);
         let mut other = RecordingReservation::new(&free, 6);

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_were_meant_for_a_toml_file_are_recognized() {
+    fn misspelled_toml_names_are_recognized() {
         for name in [
             "text.toml",
             "text.TOML",

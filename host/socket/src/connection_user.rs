@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_of_a_connection_is_known() {
+    fn user_of_a_connection_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap();
         assert!(can_find_users(own));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn no_connection_has_no_user() {
+    fn missing_connection_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap();
         let other = SocketAddr::new(own.ip(), if own.port() == 1 { 2 } else { 1 });

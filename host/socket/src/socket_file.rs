@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_socket_stays_as_it_is() {
+    fn other_files_are_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "kept").unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_find_a_dead_socket_one_listens() {
+    fn only_one_of_many_programs_replaces_a_dead_socket() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         drop(UnixListener::bind(&path).unwrap());

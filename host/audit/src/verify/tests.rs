@@ -254,7 +254,7 @@ fn each_finding_names_the_line() {
 }
 
 #[test]
-fn a_line_that_somebody_noted_must_be_there() {
+fn expected_line_must_exist() {
     let log = Log::new();
     let report = log.verify();
     let newest = report.newest.unwrap();
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_in_the_files_is_no_error(bytes in prop::collection::vec(any::<u8>(), 0..2_000), file in any::<Index>()) {
+    fn arbitrary_file_contents_are_not_an_error(bytes in prop::collection::vec(any::<u8>(), 0..2_000), file in any::<Index>()) {
         let log = Log::new();
         log.verify();
         let (name, _) = &LOG[file.index(LOG.len() - 1)];

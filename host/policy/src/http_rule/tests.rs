@@ -145,7 +145,7 @@ const ORIGINS: &[&str] = &[
 ];
 
 #[test]
-fn mistakes_in_an_origin_say_what_would_be_right() {
+fn errors_in_an_origin_suggest_a_correct_form() {
     insta::assert_snapshot!(mistakes(ORIGINS), @r#"
         a.toml:2:9: permissions.http[0]: "api.example.com" has no scheme; write "https://api.example.com"
         a.toml:2:9: permissions.http[0]: "localhost:8080" has no scheme; write "https://localhost:8080"
@@ -225,7 +225,7 @@ const TABLES: &[&str] = &[
 ];
 
 #[test]
-fn mistakes_in_a_table_say_what_would_be_right() {
+fn errors_in_a_table_suggest_a_correct_form() {
     insta::assert_snapshot!(mistakes(TABLES), @r#"
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not 7
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not a list

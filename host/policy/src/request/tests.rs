@@ -546,7 +546,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
 }
 
 #[test]
-fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() {
+fn remedy_allows_no_other_method_or_path() {
     let entry = r#"{ origin = "https://*.example.org", methods = ["GET"], paths = ["/read"] }"#;
     let asked = |method, path_with_query| HttpRequest {
         scheme: "https",
