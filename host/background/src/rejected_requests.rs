@@ -232,7 +232,7 @@ mod tests {
             counts[0].to_string(),
             "1 more request was rejected within 1 s: no token (1)"
         );
-        // After a minute of silence, it begins anew.
+        // After a minute without rejections, a new series begins.
         assert_eq!(
             requests.take_counts(start + 70 * SECOND, false),
             (vec![], None)

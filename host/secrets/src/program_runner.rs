@@ -2,7 +2,7 @@
 //! more rights.
 //!
 //! A server that confines itself can no longer start such programs, and its children would be
-//! confined as well. So the server first starts a worker, a process of its own program, and sends
+//! confined as well. So the server first starts a worker, a process of the same program, and sends
 //! requests to it. The worker decides independently: it starts only the programs that the grants
 //! name, which the server cannot write ([`serve`]).
 

@@ -247,7 +247,7 @@ mod tests {
                 user,
                 "the other direction"
             );
-            // Nobody has its end any more.
+            // No process has this end of the connection open.
             drop(stream);
             assert_eq!(connection_user(peer, own).unwrap(), None, "{host}");
             drop(accepted);
@@ -260,7 +260,7 @@ mod tests {
         let own = listener.local_addr().unwrap();
         let other = SocketAddr::new(own.ip(), if own.port() == 1 { 2 } else { 1 });
         assert_eq!(connection_user(other, own).unwrap(), None);
-        // A listening socket is no end of a connection.
+        // A listening socket is not an end of a connection.
         assert_eq!(connection_user(own, other).unwrap(), None);
         assert_eq!(
             connection_user("[::1]:1".parse().unwrap(), own).unwrap(),

@@ -15,7 +15,7 @@ use crate::event::{AuditEvent, CallSubject};
 use crate::folder::{file_name, list_files};
 use crate::part_writer::tests::{open, open_both, record};
 
-/// A log of several files that was ended cleanly: its files by name, including `head_file_name` and
+/// A log of several files that was ended cleanly: its files by name, including `head` and
 /// `public-key`.
 static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
