@@ -765,7 +765,7 @@ fn verify_names_a_changed_line() {
     let report = verify(&folder);
     let what = report["findings"][0]["message"].as_str().unwrap();
     assert!(
-        what.ends_with(" were signed, and were gone when the server started"),
+        what.ends_with(" were signed, and were missing when the server started"),
         "{report}"
     );
     // Nor does a server that begins a new log with the key of the old one.

@@ -52,8 +52,8 @@ const CHARACTER: &str =
     "The address of the request contains a space, a control character, a slash, `\\`, `?` or `#`.";
 const CONCEALED: &str = "This tool may call only some paths at https://paths.example, and its paths must be \
     plain: without encoded dots, slashes, backslashes and control characters, and without segments such as `..;`.";
-const LITERAL: &str = "This tool may call no IP address that its grant does not list.";
-const TCP_LITERAL: &str = "This tool may connect to no IP address that its grant does not list.";
+const LITERAL: &str = "This tool may call an IP address only if its grant lists it.";
+const TCP_LITERAL: &str = "This tool may connect to an IP address only if its grant lists it.";
 const ADDRESS: &str = "This tool may not connect to the address of this host.";
 const MALFORMED_PATH: &str =
     "The path of a request must begin with `/`, without spaces, control characters and `#`.";

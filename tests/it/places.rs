@@ -161,7 +161,7 @@ fn a_call_of_a_tool_without_a_free_slot_fails_as_busy() {
         (kind.as_str(), said.as_str()),
         (
             "busy",
-            "The server is already running 2 calls of this tool and keeps a place for others of its plugin (to allow more, \
+            "The server is already running 2 calls of this tool and keeps a slot free for other targets of its plugin (to allow more, \
              raise limits.concurrency). Retry after 100 ms."
         )
     );

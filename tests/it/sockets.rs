@@ -82,7 +82,7 @@ fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permissio
         error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
     assert_eq!(kind, "denied");
     assert!(
-        said.ends_with("This tool may connect to no IP address that its grant does not list."),
+        said.ends_with("This tool may connect to an IP address only if its grant lists it."),
         "{said}"
     );
     let remedy = format!(

@@ -523,7 +523,7 @@ fn a_request_without_room_for_its_parameter_is_not_sent() {
     let long = site.url(&format!("/hello?{}", "x".repeat(16_000)));
     let result = server.call("send", json!({"url": long}));
     let told = format!(
-        "The request is denied.\nA request to http://{} must carry the secret \"key\", for which its URL has no room.",
+        "The request is denied.\nA request to http://{} must carry the secret \"key\", but its URL would be too long.",
         site.address
     );
     assert_eq!(error_kind_and_text(&result), ("denied".into(), told));

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_its_number_and_both_hashes() {
+    fn line_contains_its_number_and_both_hashes() {
         let (line, own) = line("x");
         let expected = ChainLink {
             seq: 7,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_guest_says_stays_within_its_line() {
+    fn guest_text_stays_within_its_line() {
         let forged = "\"}\n{\"seq\":8,\"event\":\"stop\",\"hash\":\"\u{2028}\r";
         let (line, _) = line(forged);
         assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_occurs_twice_is_no_line() {
+    fn line_with_a_duplicate_field_is_rejected() {
         let (line, _) = line("text");
         let mut content = split_line(&line).unwrap().0.to_vec();
         content.extend_from_slice(br#","seq":8"#);

@@ -112,7 +112,7 @@ pub enum AuditEvent {
     },
     /// Further calls of a caller were rejected for a reason that was recorded shortly before.
     Rejected(RejectedRecord),
-    /// An operator changed the server itself, in addition to calling tools.
+    /// An operator performed an action on the server, other than calling a tool.
     Operator(Box<OperatorRecord>),
     /// The server started to write the log.
     Start(Box<LogStart>),

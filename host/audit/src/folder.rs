@@ -20,7 +20,7 @@ pub(crate) const OTHERS_ACCESS_MODE: u32 = 0o077;
 /// Mode bits that grant write access to other users.
 const OTHERS_WRITE_MODE: u32 = 0o022;
 
-/// Name of the lock file, which the only server that writes holds locked.
+/// Name of the lock file. The server that writes the log holds the lock.
 const LOCK_FILE_NAME: &str = "lock";
 
 /// Suffix of the names of log files. A name consists of the name of the part, a hyphen, the number
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_writes() {
+    fn only_one_server_can_write() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
         let lock = folder.lock().unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_in_the_order_of_their_lines_and_others_are_left_alone() {
+    fn files_are_in_line_order_and_other_files_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         for other in [
             "audit-1.jsonl",

@@ -80,7 +80,7 @@ impl HeadFile {
         self.file.write_all_at(&text, 0)
     }
 
-    /// Writes to this file instead.
+    /// Replaces the file that is written to.
     #[cfg(test)]
     pub(crate) fn redirect(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_key_makes_a_head() {
+    fn head_is_valid_only_with_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
         let key = LogKey::load_or_create(&folder, true).unwrap();

@@ -66,7 +66,7 @@ impl LogKey {
         })?;
         if mode & OTHERS_ACCESS_MODE != 0 {
             return Err(AuditError(format!(
-                "other users may know {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
+                "other users may have read {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
                  another folder",
                 path.display(),
                 mode & 0o777
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_stands_for_one_claim() {
+    fn signature_is_valid_for_one_claim() {
         let dir = tempfile::tempdir().unwrap();
         let key = LogKey::load_or_create(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
         let one = Digest::new([1; 32]);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_whose_key_is_gone_or_known_to_others_is_not_continued() {
+    fn log_with_a_missing_or_exposed_key_is_not_continued() {
         type Change = fn(&std::path::Path);
         let changes: [(Change, &str); 5] = [
             (

@@ -2,7 +2,7 @@
 //!
 //! An [`AuditLog`] accepts [`AuditEvent`]s from any thread and sends them to a writer thread. Each
 //! line contains the hash of the previous line (`chain`). The newest line is signed after each
-//! write (`head`), and periodically within the log (`checkpoint`). Events that clients can cause at
+//! write (`head`), and checkpoint lines sign the log periodically. Events that clients can cause at
 //! will are in a separate [`LogPart`], and repeated rejections are only counted.
 //! [`verify`](fn@verify) finds every line that was changed, truncated, swapped or inserted.
 //! [`LineReader`] reads the log.

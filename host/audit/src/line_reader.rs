@@ -42,7 +42,7 @@ struct OpenLogFile {
 }
 
 impl LineReader {
-    /// Reads the lines of one part of the log in `folder`.
+    /// Opens one part of the log in `folder` for reading.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_from_all_files_and_a_long_one_holds_little() {
+    fn lines_of_all_files_are_read_and_long_lines_truncated() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(
             dir.path().join(file_name(LogPart::Main, 1)),

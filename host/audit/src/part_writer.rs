@@ -81,8 +81,8 @@ pub(crate) type TimedEvent = (SystemTime, AuditEvent);
 
 impl PartWriter {
     /// Opens or creates both parts of the log in the directory `path`, and writes their start
-    /// lines. `max_file_bytes` is the maximum size of a file, in bytes. `keep` is the number of
-    /// retained files of each part, at least 2.
+    /// lines. `max_file_bytes` is the maximum size of a file, in bytes. `max_files` is the number
+    /// of retained files of each part, at least 2.
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
@@ -374,8 +374,8 @@ impl PartWriter {
             );
             self.flush()?;
             self.oldest = oldest;
-            // Update the head before deleting a file. Any other missing file was deleted by someone
-            // else.
+            // Update the head before deleting a file, so that any other missing file is evidence of
+            // tampering.
             self.write_head(false, true)?;
         }
         for first in first.drain(..excess) {

@@ -87,8 +87,8 @@ struct AuditQueue {
 }
 
 impl AuditLog {
-    /// Opens the log of a server that runs at most `last_call_number` calls concurrently, and
-    /// starts the writer thread. Blocks.
+    /// Opens the log of a server that runs at most `max_calls` calls concurrently, and starts the
+    /// writer thread. Blocks.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl AuditLog {
         }
     }
 
-    /// Reserves `weight` bytes of queue space for all lines of a call. Waits according to
+    /// Reserves `bytes` bytes of queue space for all lines of a call. Waits according to
     /// [`WhenFull`], at most until `deadline`. Returns `None` if no space is available; the caller
     /// decides how to proceed.
     pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
@@ -267,8 +267,8 @@ impl AuditLog {
         room.map(|room| self.send(event, room)).is_ok()
     }
 
-    /// Writes the queued events and a stop line. Waits at most `drop_timeout` for that. Later
-    /// events are not recorded.
+    /// Writes the queued events and a stop line. Waits at most `max_wait` for that. Later events
+    /// are not recorded.
     pub fn end(&self, patience: Duration) {
         if self.inner.queue.end(patience).is_err() {
             tracing::error!(

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_series_has_a_line_and_the_others_are_counted_for_each_caller_and_reason() {
+    fn rejections_after_the_first_are_counted_by_caller_and_reason() {
         let mut table = SeriesTable::default();
         for n in 0..10 {
             assert_eq!(
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_without_number_share_what_is_counted() {
+    fn excess_callers_share_a_series() {
         let mut table = SeriesTable::default();
         for caller in 0..3 * MAX_SERIES {
             assert_eq!(

@@ -15,7 +15,7 @@ const TAIL_BYTES: u64 = 512 << 10;
 /// Maximum number of files that are read. A new file has few lines.
 const MAX_TAIL_FILES: usize = 2;
 
-/// Returns at most `most` of the newest whole lines of the log in `folder`, newest first and
+/// Returns at most `max_lines` of the newest whole lines of the log in `folder`, newest first and
 /// without their line ends. Lines that do not match their own hash are left out, because the server
 /// did not write them. Only the ends of the newest files are read, so fewer lines may be returned.
 ///

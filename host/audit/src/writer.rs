@@ -110,7 +110,8 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Creates a writer with a checkpoint after each interval of `every`. If `keeps` is set, records that cannot be written are retained; otherwise they are
+    /// Creates a writer that adds a checkpoint after each `checkpoint_interval`. If
+    /// `retains_records` is set, records that cannot be written are retained; otherwise they are
     /// lost and counted.
     pub(crate) fn new(
         [main, rejected]: [PartWriter; 2],

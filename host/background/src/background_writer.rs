@@ -1,9 +1,9 @@
-//! A thread that writes what others queue.
+//! A background thread that writes queued items in batches.
 //!
 //! The queue itself has no bound, so that adding an item never waits and never fails for lack of
-//! space. The bound is on memory: an item contains the reservation of its memory, which is
-//! released when the writer drops the item. Each user decides how a reservation is made, and
-//! whether a caller waits, is refused or loses its item while there is none.
+//! space. The bound is on memory: an item contains the reservation of its memory, which is released
+//! when the writer drops the item. Each user of the queue decides how memory is reserved, and
+//! whether a caller waits, is refused or loses its item if no memory is available.
 
 use std::fmt;
 use std::io;
@@ -31,19 +31,19 @@ pub trait BatchWriter: Send + 'static {
     /// Adds an item to the batch. Returns whether the batch accepts another one.
     fn add(&mut self, item: Self::Item) -> BatchSpace;
 
-    /// Writes the batch, which is empty after a timeout. Returns whether the thread goes on.
+    /// Writes the batch, which is empty after a timeout. Returns whether the thread continues.
     fn write_batch(&mut self) -> ControlFlow<()>;
 
-    /// Writes what is left, because the queue ended or has no sender any more.
+    /// Writes the remaining items, because the queue has ended or its sender was dropped.
     fn end(&mut self);
 }
 
-/// Whether a batch accepts another item.
+/// The capacity of a batch after an item was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchSpace {
-    /// It accepts more items.
+    /// The batch accepts more items.
     More,
-    /// It must be written first.
+    /// The batch must be written first.
     Full,
 }
 
@@ -76,7 +76,7 @@ impl<T> BackgroundQueue<T> {
     ///
     /// # Errors
     ///
-    /// The writer has ended. The item is dropped.
+    /// Returns an error if the writer has ended. The item is dropped.
     pub fn send(&self, item: T) -> Result<(), WriterEnded> {
         self.sender
             .send(QueueMessage::Item(item))
@@ -88,7 +88,7 @@ impl<T> BackgroundQueue<T> {
     ///
     /// # Errors
     ///
-    /// The writer did not end in time. It still ends later.
+    /// Returns an error if the writer did not end in time. It still ends later.
     pub fn end(&self, timeout: Duration) -> Result<(), EndTimeout> {
         if self.ended.set(()).is_err() {
             return Ok(());
@@ -113,7 +113,8 @@ impl<T> fmt::Debug for BackgroundQueue<T> {
 /// The receiving side of a queue, before its thread starts.
 #[derive(Debug)]
 pub struct BackgroundWriter<W: BatchWriter> {
-    // Dropped before the receiver: whoever waits for an item finds the writer's files closed.
+    // Dropped before the receiver, so that the writer's files are closed when a caller that waits
+    // for an item is notified.
     writer: W,
     queue: Receiver<QueueMessage<W::Item>>,
 }
@@ -133,7 +134,7 @@ impl<W: BatchWriter> BackgroundWriter<W> {
     ///
     /// # Errors
     ///
-    /// The system provides no thread.
+    /// Returns an error if the system provides no thread.
     pub fn start(self, name: &str) -> io::Result<()> {
         let thread = thread::Builder::new().name(name.to_owned());
         thread.spawn(move || self.run()).map(drop)
@@ -142,7 +143,7 @@ impl<W: BatchWriter> BackgroundWriter<W> {
     /// Writes until the queue ends, its sender is dropped or the writer stops.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the delay is what makes batches: a wait for the next item would end with each"
+        reason = "the delay collects a batch; a wait for the next item would end with each item"
     )]
     pub fn run(mut self) {
         loop {

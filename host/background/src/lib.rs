@@ -1,10 +1,10 @@
-//! Work that requests leave to others, so that they do not wait for it, and the bounds on requests.
+//! Background work, for which requests do not wait, and the bounds on requests.
 //!
-//! A [`BackgroundWriter`] is a thread that writes in batches what any thread queues. A
-//! [`RejectionLog`] writes one line about a rejected request, and later ones that count the
-//! others. A [`SharedQuota`] limits what the requests of each owner hold.
+//! A [`BackgroundWriter`] writes items that any thread queues, in batches, on a separate thread. A
+//! [`RejectionLog`] writes a line for the first rejected request of a series, and later lines with
+//! the number of further ones. A [`SharedQuota`] limits what the requests of each owner hold.
 //!
-//! This crate does not depend on what is written: no files, formats or protocols.
+//! This crate does not depend on files, formats or protocols.
 
 mod background_writer;
 mod rejected_requests;

@@ -38,9 +38,9 @@ struct SourceSeries {
 /// The rejections of a source since its last line. As text, it is a sentence for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedCount {
-    /// The source; `others` if they are of more sources than are counted separately.
+    /// The source; `others` for the sources that are not counted separately.
     pub source: String,
-    /// Time in which they came.
+    /// Time within which they arrived.
     pub within: Duration,
     /// Number of rejections for each reason.
     pub reasons: Vec<(&'static str, u64)>,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_source_and_reason_has_a_line_and_the_others_are_counted() {
+    fn rejections_after_the_first_are_counted_by_source_and_reason() {
         let mut requests = RejectedRequests::default();
         let start = Instant::now();
         for number in 0..10 {
@@ -232,7 +232,7 @@ mod tests {
             counts[0].to_string(),
             "1 more request was rejected within 1 s: no token (1)"
         );
-        // After a minute of silence, it begins anew.
+        // After a minute without rejections, a new series begins.
         assert_eq!(
             requests.take_counts(start + 70 * SECOND, false),
             (vec![], None)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_goes_on_has_few_lines() {
+    fn continuing_source_has_few_lines() {
         let lines = flood(
             &mut RejectedRequests::default(),
             Instant::now(),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_without_number_share_what_is_counted() {
+    fn excess_sources_share_a_count() {
         let mut requests = RejectedRequests::default();
         let start = Instant::now();
         let lines = flood(&mut requests, start, 60, |number| number.to_string());

@@ -12,8 +12,8 @@ const RESTRICTION_VERSIONS: [(u32, &str); 6] = [
 ];
 
 /// Returns the promised restrictions that Landlock does not enforce on a kernel with this version,
-/// each as the end of a sentence. `is_whole` states whether all requested restrictions are
-/// enforced. `all_threads` states whether they apply to every thread of the process.
+/// each as the end of a sentence. `is_fully_enforced` states whether all requested restrictions are
+/// enforced. `covers_all_threads` states whether they apply to every thread of the process.
 pub(crate) fn missing_restrictions(version: u32, is_whole: bool, all_threads: bool) -> Vec<String> {
     let lacking: Vec<_> = RESTRICTION_VERSIONS
         .iter()
@@ -31,7 +31,7 @@ pub(crate) fn missing_restrictions(version: u32, is_whole: bool, all_threads: bo
         ));
     }
     if !all_threads {
-        missing.push("threads that were there before are not confined".to_owned());
+        missing.push("threads that existed before are not confined".to_owned());
     }
     // The kernel does not report which other restrictions it leaves out.
     if !is_whole && missing.is_empty() {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_version_of_landlock_lacks_what_later_ones_brought() {
+    fn each_version_lacks_the_restrictions_of_later_ones() {
         let words = [
             "elsewhere",
             "truncating",
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_enforced_in_part_is_not_whole_whatever_the_version() {
+    fn partial_enforcement_is_reported_for_every_version() {
         assert_eq!(
             missing_restrictions(7, false, true),
             ["the kernel enforces only a part of it"]
         );
         assert_eq!(
             missing_restrictions(7, false, false),
-            ["threads that were there before are not confined"]
+            ["threads that existed before are not confined"]
         );
         assert_eq!(missing_restrictions(7, true, true), [""; 0]);
         assert_eq!(missing_restrictions(3, false, false).len(), 2);

@@ -16,7 +16,7 @@ pub struct ReachableFiles {
 type InodeIdentity = (u64, u64);
 
 impl ReachableFiles {
-    /// Adds the file or directory at `path` as readable, and as writable if `writable`.
+    /// Adds the file or directory at `path` as readable, and as writable if `is_writable` is set.
     pub(crate) fn insert(&mut self, path: &Path, writable: bool) {
         if let Some(identity) = identity(path) {
             self.read.insert(identity);
@@ -26,8 +26,8 @@ impl ReachableFiles {
         }
     }
 
-    /// Returns whether `path` can be read, or written if `writing`. A path that does not exist is
-    /// checked by its closest existing ancestor. Blocks.
+    /// Returns whether `path` can be read, or written if `for_writing` is set. A path that does not
+    /// exist is checked by its closest existing ancestor. Blocks.
     pub fn allows(&self, path: &Path, writing: bool) -> bool {
         let allowed = if writing { &self.write } else { &self.read };
         // Resolve symbolic links of the longest part of the path that exists.
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_known_by_what_it_is() {
+    fn directory_is_identified_by_inode() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in ["data", "data/deep", "other", "read"] {

@@ -41,14 +41,14 @@ pub struct AdminToken {
 }
 
 impl ConsoleAccess {
-    /// Grants access to users who can read the log, which contains a login address at this `site`,
-    /// such as `http://127.0.0.1:8931`. The token in the address works once.
+    /// Creates access for users who can read the log, which contains a login address at this
+    /// `site`, such as `http://127.0.0.1:8931`. The token in the address works once.
     pub fn local(site: String) -> Self {
         Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(Some(site)))))
     }
 
-    /// Grants access to users who request a login token through the console's own socket. The token
-    /// works once.
+    /// Creates access for users who request a login token through the console's own socket. The
+    /// token works once.
     pub fn socket() -> Self {
         Self::from_kind(AccessKind::Local(Arc::new(LoginToken::new(None))))
     }
@@ -59,7 +59,7 @@ impl ConsoleAccess {
         self.login_token()?.issue()
     }
 
-    /// Grants access to the operators with these tokens.
+    /// Creates access for the operators with these tokens.
     pub fn admins(admins: Vec<AdminToken>) -> Self {
         Self::from_kind(AccessKind::Admins(admins))
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_opens_the_console_ends_what_was_begun_with_it() {
+    fn removed_credential_ends_its_sessions() {
         let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")]);
         let (ada, proof) = access.authenticate("a").unwrap();
         assert!(
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
+    fn sessions_of_login_tokens_end_when_operator_tokens_are_set() {
         let access = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
         let viewer = ConsoleViewer {
             name: LOCAL_VIEWER_NAME.to_owned(),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_where_nobody_looks_and_what_is_missed_is_counted() {
+    fn full_queue_does_not_block_and_losses_are_counted() {
         let watch = ServerActivity::default();
         for _ in 0..CALL_QUEUE_CAPACITY + 10 {
             watch.record_call(note("t", "ok"));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_calls_are_taken_in_by_the_task() {
+    async fn task_drains_many_calls() {
         let watch = Arc::<ServerActivity>::default();
         let task = tokio::spawn(Arc::clone(&watch).drain_calls());
         for _ in 0..10 * CALL_QUEUE_CAPACITY {

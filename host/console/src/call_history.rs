@@ -93,7 +93,7 @@ mod tests {
     use crate::call_note::tests::note;
 
     #[test]
-    fn calls_are_counted_by_tool_and_the_newest_are_kept() {
+    fn calls_are_counted_by_tool_and_the_newest_are_stored() {
         let mut history = CallHistory::default();
         for number in 0..2_500 {
             history.add(note(

@@ -128,7 +128,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_call_is_bounded_and_on_one_line() {
+    fn stored_texts_are_bounded_and_on_one_line() {
         let long = "é\u{202e}\n".repeat(10_000);
         let call = CallNote {
             caller: long.clone(),

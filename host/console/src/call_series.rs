@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_add_up_in_their_steps_and_quiet_times_are_there() {
+    fn calls_are_summed_per_bucket_and_empty_buckets_are_included() {
         let mut series = CallSeries::default();
         for call in [
             at(10_000, "ok"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_steps_are_kept() {
+    fn number_of_buckets_is_bounded() {
         let mut series = CallSeries::default();
         for step in 0..1_000 {
             series.add(&at(step * BUCKET_SECONDS, "ok"));

@@ -52,9 +52,9 @@ impl Console {
     /// Creates the console of the server behind `operations`.
     ///
     /// `name` must be unique among the servers on this host, such as the port. A session ends after
-    /// at most `life`. Each viewer, and each `origin` of requests without a session, has a limit of
-    /// concurrent requests. The body of a request must arrive within `body_time`, at most 30
-    /// seconds.
+    /// at most `max_session_age`. Each viewer, and each `remote_address` that sends requests
+    /// without a session, has a limit of concurrent requests. The body of a request must arrive
+    /// within `body_timeout`, at most 30 seconds.
     pub fn new(
         operations: Arc<dyn ConsoleOperations>,
         watch: Arc<ServerActivity>,

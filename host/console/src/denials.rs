@@ -96,7 +96,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_same_use_is_kept_once_and_only_so_many_are() {
+    fn equal_denials_are_merged_and_their_number_is_bounded() {
         let mut denials = DenialLog::default();
         for (plugin, what) in [("a", "x"), ("b", "x"), ("a", "x"), ("a", "y")] {
             denials.add(denial(plugin, what));

@@ -12,7 +12,7 @@ use crate::form::FieldValues;
 /// Maximum number of fields of a form.
 const MAX_FORM_FIELDS: usize = 200;
 
-/// Reads and parses a form of at most `most` bytes, which must arrive within `time`.
+/// Reads and parses a form of at most `max_bytes` bytes, which must arrive within `time_limit`.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub(crate) async fn read_form(
     ))
 }
 
-/// Reads a body of at most `most` bytes, which must arrive within `time`.
+/// Reads a body of at most `max_bytes` bytes, which must arrive within `time_limit`.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);
     }
     #[tokio::test]
-    async fn a_form_that_does_not_arrive_is_given_up() {
+    async fn form_that_does_not_arrive_times_out() {
         let headers = HeaderMap::from_iter([(
             CONTENT_TYPE,
             "application/x-www-form-urlencoded".parse().unwrap(),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_without_an_answer_makes_room_first() {
+    async fn connection_without_a_response_is_evicted_first() {
         let mut connections = ForwardedConnections::default();
         connections.add(open(OPERATOR, true));
         connections.add(open(OPERATOR, false));

@@ -74,14 +74,14 @@ async fn request_line(
         if read == 0 || line.pop() != Some('\n') {
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
-                "it does not answer",
+                "it does not respond",
             ));
         }
         Ok((line, BufReader::new(stream)))
     };
     timeout(RESPONSE_TIMEOUT, asking)
         .await
-        .map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
+        .map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not respond"))?
 }
 
 async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
@@ -89,7 +89,7 @@ async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<U
     if !is_own_process(&stream)? {
         return Err(io::Error::new(
             ErrorKind::PermissionDenied,
-            "it is another user's",
+            "it belongs to another user",
         ));
     }
     stream.write_u8(word.byte()).await?;

@@ -32,8 +32,8 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// Returns the plugin with this id, if it exists.
     fn plugin(&self, id: &str) -> Option<PluginDetail>;
 
-    /// Returns at most `most` tools whose name, title, description or plugin contains `search`,
-    /// after skipping the first `from`.
+    /// Returns at most `max_count` tools whose name, title, description or plugin contains
+    /// `search`, after skipping the first `offset`.
     fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage;
 
     /// Returns the tool with this name, if it exists.
@@ -44,7 +44,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     fn may_use(&self, viewer: &ConsoleViewer, tool: &str) -> bool;
 
     /// Calls a tool for the viewer, within the limits that apply to every client. If the call
-    /// requires approval, it runs only if `allowed` is the digest of the approval question.
+    /// requires approval, it runs only if `approved` is the digest of the approval question.
     /// Otherwise it ends with [`ConsoleCallOutcome::Question`].
     fn call_tool(
         &self,
@@ -83,8 +83,8 @@ pub trait ConsoleOperations: Send + Sync + 'static {
         viewer: &ConsoleViewer,
     ) -> BoxFuture<'static, Result<ClearedCache, String>>;
 
-    /// Returns at most `most` of the newest lines of the audit log, newest first; `None` if there
-    /// is no log.
+    /// Returns at most `max_count` of the newest lines of the audit log, newest first; `None` if
+    /// there is no log.
     ///
     /// # Errors
     ///

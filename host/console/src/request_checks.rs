@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_pages_change_something() {
+    fn only_pages_of_the_console_can_change_state() {
         let host = ("host", "127.0.0.1:8931");
         let own = ("origin", "http://127.0.0.1:8931");
         for good in [
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_others_read_nothing() {
+    fn pages_of_other_origins_cannot_read() {
         let host = ("host", "localhost:8931");
         for good in [
             vec![host],
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_counts_if_there_is_one_of_it() {
+    fn cookie_must_be_unique() {
         let of = |all: &[(&str, &str)]| cookie(&headers(all), "a").map(str::to_owned);
         assert_eq!(of(&[("cookie", "b=2; a=1")]).as_deref(), Some("1"));
         assert_eq!(

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_owner_takes_all_places() {
+    fn owner_cannot_acquire_all_permits() {
         let permits = RequestPermits::default();
         let of = |number: usize| permits.try_acquire(Some(format!("192.0.2.{number}")));
         let hostile: Vec<_> = (0..MAX_REQUESTS).map_while(|_| of(1)).collect();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_and_the_one_that_was_idle_longest_makes_room() {
+    fn longest_idle_session_is_evicted() {
         let sessions = ConsoleSessions::new(Duration::from_mins(1));
         let cookies: Vec<String> = (0..MAX_SESSIONS)
             .map(|_| {

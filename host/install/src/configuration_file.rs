@@ -106,8 +106,8 @@ impl ConfigFile {
     }
 
     /// Replaces the file and keeps its permissions and owner. Creates missing directories. A new
-    /// file is accessible only to its user, unless it is `shared`. Returns the path of the backup,
-    /// if the file existed.
+    /// file is accessible only to its user, unless `is_shared` is set. Returns the path of the
+    /// backup, if the file existed.
     ///
     /// # Errors
     ///

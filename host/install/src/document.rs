@@ -58,7 +58,7 @@ impl ConfigurationText {
             .as_object()
     }
 
-    /// Adds or updates the entry of the server `name` so that it connects as in `wanted`. Keeps the
+    /// Adds or updates the entry of the server `name` so that it has this `connection`. Keeps the
     /// other members of an existing entry.
     ///
     /// # Errors

@@ -17,14 +17,14 @@ pub(crate) const CONNECTION_KEYS: [&str; 10] = [
     "env_http_headers",
 ];
 
-/// Returns whether an entry has the same connection as `wanted`. Ignores the other keys.
+/// Returns whether an entry has this `connection`. Ignores the other keys.
 pub fn has_same_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
     CONNECTION_KEYS
         .iter()
         .all(|key| entry.get(*key) == wanted.get(*key))
 }
 
-/// Returns `entry` with the connection of `wanted`. Keeps the other keys.
+/// Returns `entry` with this `connection`. Keeps the other keys.
 pub(crate) fn merge_connection(
     entry: &Map<String, Value>,
     wanted: &Map<String, Value>,

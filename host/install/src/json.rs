@@ -50,7 +50,7 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
     }
 }
 
-/// Sets `entry` as the server `name`. `before` is the current entry of that name.
+/// Sets `entry` as the server `name`. `current` is the existing entry of that name.
 pub(crate) fn set_server(
     text: &str,
     servers: &str,
@@ -208,7 +208,7 @@ fn expect_object<'a, 'b>(
         .ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
 }
 
-/// Checks that the names of properties are unique, for the names that `matters` selects. Clients
+/// Checks that the property names for which `must_be_unique` returns true are unique. Clients
 /// differ in which of two properties with the same name they use, so neither can be edited.
 fn check_unique_names(
     text: &str,

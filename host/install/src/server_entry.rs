@@ -103,12 +103,12 @@ impl ServerEntry {
         })
     }
 
-    /// Creates an entry for a server that runs at `url_key`.
+    /// Creates an entry for a server that runs at `url`.
     ///
     /// # Errors
     ///
-    /// Returns an error if `url_key` is not the URL of a server, or if `token_form` is not the name
-    /// of a variable.
+    /// Returns an error if `url` is not the URL of a server, or if `token` is not the name of a
+    /// variable.
     pub fn http(url: &str, token: Option<&str>) -> Result<Self, InvalidEntry> {
         let parsed = Url::parse(url).map_err(|_| {
             InvalidEntry(
@@ -163,7 +163,7 @@ impl ServerEntry {
         url.scheme() == "http" && !loopback
     }
 
-    /// Returns the entry for a client that reads `spot`.
+    /// Returns the entry for a client that reads the configuration at `path`.
     ///
     /// # Errors
     ///

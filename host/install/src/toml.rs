@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
     })
 }
 
-/// Sets `entry` as the server `name`. `before` is the current entry of that name.
+/// Sets `entry` as the server `name`. `current` is the existing entry of that name.
 pub(crate) fn set_server(
     text: &str,
     servers: &str,

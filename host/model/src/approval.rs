@@ -65,8 +65,8 @@ impl fmt::Display for MissingApproval {
         let key = &self.key;
         match self.reason {
             MissingApprovalReason::Declined => f.write_str(
-                "The user was asked whether to allow this call and said no. The tool was not called. Do not call it again \
-                 for this, and do not look for another way to the same end: tell the user, and wait for what the user says.",
+                "The user was asked whether to allow this call and said no. The tool was not called. Do not retry the call, \
+                 and do not try to reach the same result in another way: tell the user, and wait for instructions.",
             ),
             MissingApprovalReason::Cancelled => f.write_str(
                 "The user was asked whether to allow this call and closed the question without an answer. The tool was not \

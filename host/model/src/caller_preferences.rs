@@ -15,9 +15,10 @@ pub enum ArgumentCheck {
 }
 
 impl ArgumentCheck {
-    /// Returns the check that applies to a call. `said` has the values of the caller and of the
-    /// plugin's grant, and `self` is the value of the server. [`ArgumentCheck::Strict`] in `said`
-    /// takes precedence over [`ArgumentCheck::Lenient`], and `self` applies if both are unset.
+    /// Returns the check that applies to a call. `overrides` has the values of the caller and of
+    /// the plugin's grant, and `self` is the value of the server. [`ArgumentCheck::Strict`] in
+    /// `overrides` takes precedence over [`ArgumentCheck::Lenient`], and `self` applies if both are
+    /// unset.
     #[must_use]
     pub fn with_overrides(self, said: [Option<Self>; 2]) -> Self {
         match said {
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_says_strict_wins() {
+    fn strict_takes_precedence_over_lenient() {
         use ArgumentCheck::{Lenient, Strict};
         for (server, said, expected) in [
             (Strict, [None, None], Strict),

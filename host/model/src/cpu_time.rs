@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_takes_processor_time_and_waiting_takes_none() {
+    fn sleeping_uses_no_cpu_time() {
         let start = thread_cpu_time();
         let worker = thread::spawn(|| {
             while thread_cpu_time() < Duration::from_millis(20) {

@@ -16,7 +16,7 @@ pub struct CallerIdentity(Arc<str>);
 
 impl CallerIdentity {
     /// Returns the identity of the caller with this name: `stdio`, `token:ci` or
-    /// `parse_oauth_name:ada of https://auth.example.com`.
+    /// `oauth:ada of https://auth.example.com`.
     ///
     /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
     /// the name of a token without a subject (`oauth-token:…`) changes with every token.
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn each_caller_has_a_path_of_its_own() {
+    fn callers_have_distinct_paths() {
         for (name, expected) in [
             ("stdio", "stdio"),
             ("token:ci", "token/ci"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_no_identity() {
+    fn addresses_are_not_identities() {
         for name in [
             "",
             "ip:192.0.2.7",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_file_can_have_has_no_path() {
+    fn overlong_names_have_no_path() {
         assert!(path(&format!("token:{}", "a".repeat(MAX_PATH_COMPONENT_BYTES))).is_some());
         assert_eq!(
             path(&format!(

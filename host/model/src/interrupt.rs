@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_due_at_its_deadline_or_when_it_is_raised() {
+    fn interrupt_is_due_at_its_deadline_or_when_raised() {
         assert!(!Interrupt::default().is_due());
         assert!(Interrupt::with_deadline(Instant::now()).is_due());
         let later = Interrupt::with_deadline(Instant::now() + Duration::from_hours(1));

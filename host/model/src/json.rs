@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_measured_too() {
+    fn invalid_json_is_measured() {
         for text in ["", "::::", "\"", "\"\\", "]]}}", "{{{{", "\u{1b}é"] {
             let size = JsonSize::measure(text);
             assert!(size.values <= 4, "{text:?}: {size:?}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn short_text_can_be_much_memory() {
+    fn short_json_can_need_much_memory() {
         let mebibytes = |text: &str| JsonSize::measure(text).memory >> 20;
         let lists = format!("[{}[]]", "[],".repeat(1 << 20));
         assert!(
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_passed_on_is_one_line() {
+    fn forwarded_json_is_one_line() {
         let json = JsonText::from(json!({"b": "one\ntwo", "a": [1, 2]}));
         assert_eq!(json.get(), r#"{"b":"one\ntwo","a":[1,2]}"#);
         assert_eq!(

@@ -3,8 +3,7 @@
 //! Definitions of tools, prompts, resources and skills, results of calls, limits, errors, usage,
 //! the [`ByteBudget`] against which memory is counted, and the [`CallObserver`] of a running call.
 //! This crate reads no files, starts no threads, and does not depend on wasmtime, JSON-RPC or the
-//! revisions of MCP. Values come from serde or from the crate that creates them, and every other
-//! crate uses them.
+//! revisions of MCP. Other crates construct or deserialize the values, and exchange them.
 
 mod approval;
 mod byte_budget;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::OversizePolicy;
 use crate::text::{format_duration, format_thousands};
 
-/// Makes [`Limits`] and [`LimitsPatch`] from rows
+/// Generates [`Limits`] and [`LimitsPatch`] from rows
 /// `key: type, 0 allowed or not, default, ceiling, utmost`.
 macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $type:ty, $zero:tt, $default:expr, $ceiling:expr, $utmost:expr;)*) => {
@@ -130,12 +130,12 @@ limits! {
     /// HTTP connections of the plugin that are open at once. Like `concurrency`, it belongs to the
     /// plugin.
     http_connections: usize, "crate::setting::positive", 16, 64, 1_000;
-    /// How many times a call asks its caller something. 0 allows none.
+    /// Number of times that a call asks its caller questions. 0 allows none.
     ask_rounds: u64, "crate::setting::any", 8, 32, 1_000;
     /// Time from a call's first question until its last answer.
     ask_timeout: Duration, "crate::setting::positive", Duration::from_mins(10), Duration::from_hours(1), Duration::from_hours(24);
-    /// Bytes of answers, and of results of what the call did before it asked, that are kept until
-    /// the call begins again.
+    /// Bytes of answers, and of results of operations before a question, that are stored until the
+    /// call runs again.
     journal: ByteSize, "crate::setting::positive", ByteSize::kib(64), ByteSize::mib(1), ByteSize::mib(8);
     /// TCP connections that a call makes, one after the other or at once. 0 allows none.
     tcp_connections: u64, "crate::setting::any", 100, 10_000, 1_000_000;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_two_has_the_lower_value_of_each() {
+    fn least_has_the_lower_value_of_each_limit() {
         let [one, two] = [
             serde_json::json!({"fuel": 7, "timeout": "2s"}),
             serde_json::json!({"fuel": 9, "timeout": "1s"}),

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_protocol_and_the_server_mean_is_reserved() {
+    fn members_of_the_protocol_and_of_toolbay_are_reserved() {
         let reserved = [
             "progressToken",
             "PROGRESSTOKEN",
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_member_is_the_plugins_own() {
+    fn other_members_are_not_reserved() {
         let own = [
             "",
             "/",

@@ -14,9 +14,9 @@ pub trait CallObserver: Send + Sync {
     fn log(&self, level: LogLevel, message: &str);
     /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: ProgressUpdate);
-    /// Reports that an access of this kind was denied to the guest. `what` is a sentence. `remedy`
-    /// is the permission that an operator can add to the grant to allow the access, as lines of
-    /// TOML for `[permissions]`. The lines have no control characters and no secrets.
+    /// Reports that an access of this kind was denied to the guest. `message` is a sentence.
+    /// `remedy` is the permission that an operator can add to the grant to allow the access, as
+    /// lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
     fn denied(&self, _kind: DenialKind, _what: &str, _remedy: Option<&str>) {}
     /// Reports that the content of the resource `uri` changed, so that subscribed clients can be
     /// notified.

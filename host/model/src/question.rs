@@ -110,7 +110,7 @@ pub struct CallJournal {
     /// The answers so far, by the keys of their questions: each is the client's result, a JSON
     /// object as text.
     pub answers: BTreeMap<String, String>,
-    /// The effects of the call before it asked, in order.
+    /// The effects of the call before it asked its questions, in order.
     pub effects: Vec<RecordedEffect>,
     /// The number of times that the call has asked.
     pub rounds: u32,
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_lacks_is_told_in_the_words_of_the_protocol() {
+    fn required_capabilities_have_the_form_of_mcp() {
         let kinds = [QuestionKind::Form, QuestionKind::Url, QuestionKind::Roots];
         let expected = json!({"elicitation": {"form": {}, "url": {}}, "roots": {}});
         assert_eq!(Value::Object(QuestionKind::capabilities(&kinds)), expected);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_answers_the_kinds_that_it_declared() {
+    fn set_contains_the_declared_kinds() {
         let some = QuestionKindSet::default()
             .with(QuestionKind::Form)
             .with(QuestionKind::Roots);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_has_one_for_each_caller_or_one_for_all() {
+    fn tool_limit_is_per_caller_or_shared() {
         let read = |text: &str| serde_json::from_str::<ToolRateLimit>(text);
         let own = read(r#"{"calls": 3, "per": "1h"}"#).unwrap();
         assert_eq!(

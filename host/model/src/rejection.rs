@@ -47,7 +47,7 @@ pub enum CapacityLimit {
     Server,
     /// `limits.concurrency`: running calls of the plugin.
     Plugin,
-    /// Also `limits.concurrency`: running calls of one target of a plugin. A place stays available
+    /// Also `limits.concurrency`: running calls of one target of a plugin. One slot stays available
     /// for the plugin's other targets.
     Target,
     /// `server.calls_per_caller`: running calls of the client.
@@ -115,7 +115,7 @@ impl RejectionReason {
                     }
                     CapacityLimit::Target => {
                         format!(
-                            "The server is already running {calls} of this {noun} and keeps a place for others of its plugin"
+                            "The server is already running {calls} of this {noun} and keeps a slot free for other targets of its plugin"
                         )
                     }
                     CapacityLimit::Client => {
@@ -134,7 +134,7 @@ impl RejectionReason {
                     CapacityLimit::Requests => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
                         format!(
-                            "Other requests take the {memory} of memory that they may take together"
+                            "Other requests use all of the {memory} of memory that requests may use together"
                         )
                     }
                 };

@@ -13,26 +13,26 @@ use crate::{
 /// A request of a client to a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallRequest {
-    /// The result of a tool (`tools/call`).
+    /// Calls a tool (`tools/call`).
     Tool {
         /// The tool's name, including its prefix.
         name: String,
         /// The arguments, not yet validated.
         arguments: Map<String, Value>,
     },
-    /// A prompt with its arguments filled in (`prompts/get`).
+    /// Gets a prompt with its arguments filled in (`prompts/get`).
     Prompt {
         /// The prompt's name, including its prefix.
         name: String,
         /// The arguments by name, not yet validated.
         arguments: BTreeMap<String, String>,
     },
-    /// The content of a resource (`resources/read`).
+    /// Reads a resource (`resources/read`).
     Resource {
         /// Its URI.
         uri: String,
     },
-    /// Values for an argument (`completion/complete`).
+    /// Completes an argument (`completion/complete`).
     Completion(CompletionRequest),
 }
 

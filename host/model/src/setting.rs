@@ -15,7 +15,7 @@ const DEFAULT_MAX_DURATION: Duration = Duration::from_hours(24);
 
 /// A value of a configuration key. The implementation for `Option` is for optional keys.
 pub trait SettingValue: Sized {
-    /// Deserializes the value. 0 is an error unless `zero` is true.
+    /// Deserializes the value. 0 is an error unless `allows_zero` is true.
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
 }
 
@@ -31,7 +31,7 @@ pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(
     T::read(deserializer, false)
 }
 
-/// Deserializes a number within these bounds, inclusive.
+/// Deserializes a number from `min` to `max`, inclusive.
 pub fn count<'de, D: Deserializer<'de>>(
     deserializer: D,
     least: usize,
@@ -46,7 +46,7 @@ pub fn count<'de, D: Deserializer<'de>>(
     )))
 }
 
-/// Deserializes a duration above 0 and at most `most`.
+/// Deserializes a duration above 0 and at most `max`.
 pub fn time<'de, D: Deserializer<'de>>(
     deserializer: D,
     most: Duration,
@@ -54,7 +54,7 @@ pub fn time<'de, D: Deserializer<'de>>(
     deserializer.deserialize_str(DurationVisitor { zero: false, most })
 }
 
-/// Deserializes a size within these bounds, inclusive.
+/// Deserializes a size from `min` to `max`, inclusive.
 pub fn size<'de, D: Deserializer<'de>>(
     deserializer: D,
     least: ByteSize,

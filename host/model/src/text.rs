@@ -69,8 +69,8 @@ pub fn join_lines(text: &str) -> String {
         .join("; ")
 }
 
-/// Returns `text` as one line of at most `most` bytes: sanitized, with line ends and tabs written
-/// as `\n` and `\t`. A truncated text ends with `…`.
+/// Returns `text` as one line of at most `max_bytes` bytes: sanitized, with line ends and tabs
+/// written as `\n` and `\t`. A truncated text ends with `…`.
 pub fn clean_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in clean(text).chars() {

@@ -8,9 +8,9 @@ const MAX_FORWARDED_BYTES: usize = 8192;
 /// A span of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    /// 32 hexadecimal digits.
+    /// The id of the trace, as 32 hexadecimal digits.
     pub trace: String,
-    /// 16 hexadecimal digits: the id of this span.
+    /// The id of this span, as 16 hexadecimal digits.
     pub span: String,
     /// The trace flags, as two hexadecimal digits.
     flags: String,

@@ -61,7 +61,7 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
     }
     if host.contains(['[', ']']) {
         return Err(
-            "has \"[\" or \"]\" in its host, where only an address of IPv6 has them".into(),
+            "has \"[\" or \"]\" in its host, where only an IPv6 address can have them".into(),
         );
     }
     if host.is_empty() && (needs_host || port.is_some()) {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_the_same_have_one_in_common() {
+    fn equivalent_uris_have_one_normalized_spelling() {
         let cases = [
             (
                 "HTTP://User@EXAMPLE.com:80/A%7eb%2fC?Q=%41",

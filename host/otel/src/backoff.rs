@@ -14,8 +14,8 @@ pub(crate) struct RetryBackoff {
 }
 
 impl RetryBackoff {
-    /// Creates a backoff that grows from `first` to `longest`. Each delay is reduced by up to half,
-    /// so that many servers do not retry at the same moment.
+    /// Creates a backoff that grows from `initial_delay` to `max_delay`. Each delay is reduced by
+    /// up to half, so that many servers do not retry at the same moment.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -29,8 +29,8 @@ impl RetryBackoff {
         self.failures = 0;
     }
 
-    /// Returns the delay after a failure: at least `wished`, if the response requested it, up to a
-    /// maximum.
+    /// Returns the delay after a failure: at least `requested`, if the response requested a delay,
+    /// up to a maximum.
     pub(crate) fn next_delay(&mut self, wished: Option<Duration>) -> Duration {
         let doubled = self
             .first
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_up_to_the_longest_and_a_wish_is_granted_within_reason() {
+    fn delays_grow_to_the_maximum_and_requested_delays_are_respected() {
         let second = Duration::from_secs(1);
         let mut backoff = RetryBackoff::new(second, 30 * second);
         for most in [1, 2, 4, 8, 16, 30, 30] {

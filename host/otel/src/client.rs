@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_whether_to_send_again_and_when() {
+    fn status_determines_the_retry_policy() {
         let failure = |status: u16, after: Option<&str>| {
             let after = after.map(|after| (RETRY_AFTER, after.parse().unwrap()));
             classify_failure(

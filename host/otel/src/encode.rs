@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_says_what_it_rejected_and_whatever_else_it_answers_says_nothing() {
+    fn rejection_is_decoded_and_other_responses_are_ignored() {
         let partial = |rejected_spans, error_message: &str| {
             let partial = ExportTracePartialSuccess {
                 rejected_spans,

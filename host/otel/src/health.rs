@@ -42,7 +42,7 @@ impl ExportHealth {
         }
     }
 
-    /// Records a failed export and its reason. `lost_before` is the total number of lost items.
+    /// Records a failed export and its reason. `total_lost` is the total number of lost items.
     pub(crate) fn record_failure(&mut self, why: &str, lost: u64, now: Instant) {
         let signal = self.signal.as_str();
         let endpoint = &self.endpoint;

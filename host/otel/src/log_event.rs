@@ -23,7 +23,7 @@ pub struct LogEvent {
 /// The severity of a log event, as defined by OpenTelemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSeverity {
-    /// Every step.
+    /// Fine-grained steps.
     Trace,
     /// Details.
     Debug,

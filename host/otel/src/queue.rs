@@ -129,7 +129,7 @@ impl<T> SignalQueue<T> {
 impl<T> fmt::Debug for SignalQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignalQueue")
-            .field("most", &self.max_items)
+            .field("max_items", &self.max_items)
             .field("dropped", &self.dropped_count())
             .finish_non_exhaustive()
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_finds_no_room_is_counted() {
+    fn items_that_do_not_fit_are_counted() {
         let queue = SignalQueue::new(3, 100);
         for item in 0..5 {
             queue.push(item, 10);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_woken_for_the_first_item_and_for_a_batch() {
+    async fn waiters_are_woken_for_the_first_item_and_for_a_batch() {
         let queue = std::sync::Arc::new(SignalQueue::new(1000, 1 << 20));
         let of = |count| {
             let queue = std::sync::Arc::clone(&queue);

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn about_this_part_of_new_traces_is_recorded() {
+    fn new_traces_are_recorded_at_the_ratio() {
         let recorded = |ratio| {
             let traces = (0..1000).map(|_| TraceSampler::new(ratio).start_span(None).unwrap());
             traces.filter(TraceContext::is_sampled).count()

@@ -267,7 +267,7 @@ fn log_lines_and_metrics_arrive_as_they_were() {
 }
 
 #[test]
-fn what_is_left_is_sent_at_the_end() {
+fn remaining_items_are_sent_at_the_end() {
     let collector = OtlpCollector::start();
     let never = ExportTiming {
         delay: Duration::from_hours(1),
@@ -321,7 +321,7 @@ fn a_signal_that_is_off_is_not_sent() {
 }
 
 #[test]
-fn whatever_passes_is_tried_again_and_nothing_is_lost() {
+fn temporary_failures_are_retried_without_losses() {
     let manners = [
         CollectorBehavior::Reject(429, "Retry-After: 0\r\n".to_owned()),
         CollectorBehavior::Reject(503, String::new()),
@@ -351,7 +351,7 @@ fn whatever_passes_is_tried_again_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_would_never_be_taken_is_lost_and_counted() {
+fn permanently_rejected_items_are_counted_as_lost() {
     for status in [302, 400, 401, 404, 500] {
         let elsewhere = OtlpCollector::start();
         let location = format!("Location: {}/v1/traces\r\n", elsewhere.url());
@@ -380,7 +380,7 @@ fn what_would_never_be_taken_is_lost_and_counted() {
 }
 
 #[test]
-fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
+fn rejected_items_are_counted_and_endless_responses_abandoned() {
     use opentelemetry_proto::tonic::collector::trace::v1::{
         ExportTracePartialSuccess, ExportTraceServiceResponse,
     };
@@ -426,7 +426,7 @@ fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
 }
 
 #[test]
-fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
+fn unresponsive_receiver_times_out_and_overflow_is_counted() {
     let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
     let settings = OtelSettings {
         timeout: Duration::from_millis(50),
@@ -459,7 +459,7 @@ fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
 }
 
 #[test]
-fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
+fn returning_receiver_gets_the_queued_items() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -480,7 +480,7 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
 }
 
 #[test]
-fn one_signal_that_is_refused_holds_up_no_other() {
+fn failure_of_one_signal_does_not_delay_the_others() {
     // A collector that only accepts traces responds like this.
     let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
     let settings = OtelSettings {
@@ -511,7 +511,7 @@ fn one_signal_that_is_refused_holds_up_no_other() {
 }
 
 #[test]
-fn settings_do_not_show_what_is_secret() {
+fn debug_output_of_settings_hides_secrets() {
     let said = format!("{:?}", Telemetry::new(settings("http://127.0.0.1:4318")));
     assert!(
         said.contains("authorization") && !said.contains("s3cret"),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_would_be_right() {
+    fn errors_suggest_a_correct_form() {
         let entries = [
             "",
             "localhost",

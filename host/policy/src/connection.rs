@@ -18,7 +18,7 @@ pub struct TcpRequest<'a> {
 /// The target of an allowed connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedConnection {
-    /// The normalised host. A name is absolute. The addresses of a name must still pass
+    /// The normalized host. A name is absolute. The addresses of a name must still pass
     /// [`filter_addresses`](crate::filter_addresses), and so must an IP literal.
     pub host: NormalizedHost,
     /// The port, 1 to 65535.
@@ -36,7 +36,7 @@ impl TcpRequest<'_> {
     ///
     /// # Errors
     ///
-    /// The host is malformed, the port is 0, or no rule allows the connection.
+    /// Returns an error if the host is malformed, the port is 0, or no rule allows the connection.
     pub fn check(&self, rules: &[TcpRule]) -> Result<AllowedConnection, DenialReason> {
         let host = match self.host.parse::<Ipv6Addr>() {
             Ok(address) => NormalizedHost::Ip(address.into()),
@@ -60,11 +60,11 @@ impl TcpRequest<'_> {
 }
 
 /// Checks whether a guest may resolve a name: a rule must allow a connection to it, at any port.
-/// Returns the normalised host. An IP literal always passes, because it needs no resolution.
+/// Returns the normalized host. An IP literal always passes, because it needs no resolution.
 ///
 /// # Errors
 ///
-/// The name is malformed, or no rule covers it.
+/// Returns an error if the name is malformed, or if no rule covers it.
 pub fn check_lookup(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, DenialReason> {
     if let Ok(address) = name.parse::<Ipv6Addr>() {
         return Ok(NormalizedHost::Ip(address.into()));
@@ -186,9 +186,9 @@ mod tests {
             tcp = ["evil.example:443"]
         This tool may connect to db.internal at another port, and not at 5433.
             tcp = ["db.internal:5433"]
-        This tool may connect to no IP address that its grant does not list.
+        This tool may connect to an IP address only if its grant lists it.
             tcp = ["8.8.8.8:53"]
-        This tool may connect to no IP address that its grant does not list.
+        This tool may connect to an IP address only if its grant lists it.
             tcp = ["[::1]:22"]
             private_networks = ["::1"]
         Port 0 is not a port to connect to.

@@ -127,7 +127,7 @@ impl DenialReason {
     }
 }
 
-/// Formats a sentence for the model. It repeats only normalised parts of the guest's text.
+/// Formats a sentence for the model. It repeats only normalized parts of the guest's text.
 impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -144,7 +144,7 @@ impl fmt::Display for DenialReason {
             ),
             Self::ForbiddenHeader(name) => write!(f, "No tool may set the header {name}."),
             Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may send requests to."),
-            Self::IpLiteral(_) => f.write_str("This tool may call no IP address that its grant does not list."),
+            Self::IpLiteral(_) => f.write_str("This tool may call an IP address only if its grant lists it."),
             Self::OtherScheme(UrlOrigin { scheme, host, .. }) => {
                 let other = if *scheme == UrlScheme::Http { UrlScheme::Https } else { UrlScheme::Http };
                 write!(f, "This tool may call {host} over {other}, and not over {scheme}.")
@@ -165,7 +165,7 @@ impl fmt::Display for DenialReason {
                 write!(f, "{host}:{port} is not among the hosts and ports that this tool may connect to.")
             }
             Self::ConnectionIpLiteral(..) => {
-                f.write_str("This tool may connect to no IP address that its grant does not list.")
+                f.write_str("This tool may connect to an IP address only if its grant lists it.")
             }
             Self::ConnectionPort(host, port) => {
                 write!(f, "This tool may connect to {host} at another port, and not at {port}.")

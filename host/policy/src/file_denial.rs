@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_opens_the_folder_of_the_file_and_no_more() {
+    fn remedy_mounts_only_the_folder_of_the_file() {
         let lines = [
             unmounted("/etc/passwd", false).remedy(),
             unmounted("/data/deep/new", true).remedy(),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_for_reading_becomes_one_for_writing_and_stays_the_same_otherwise() {
+    fn remedy_for_a_read_only_mount_changes_only_its_access() {
         let mount = |more: &str| {
             let text = format!(
                 "mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{more} }}]"
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_out_of_a_mount_says_where_it_leads() {
+    fn path_out_of_a_mount_names_its_target() {
         let denied = |path: &str, target: Option<&str>| FileDenial::Outside {
             guest: "/data".into(),
             path: path.into(),

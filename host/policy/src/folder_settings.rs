@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::setting::count;
 
-/// Maximum number of entries that a folder can be allowed. Counting this many takes seconds.
+/// Maximum number of entries that a grant can allow in a folder. Counting this many takes seconds.
 const MAX_ENTRIES: usize = 1_000_000;
 
 /// Parses a number of entries, 1 to 1,000,000.
@@ -33,14 +33,14 @@ pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<S
 /// Serializes a size as a number of bytes, for programs.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde wants"
+    reason = "serde requires this signature"
 )]
 pub(crate) fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     size.as_u64().serialize(serializer)
 }
 
 /// Like [`bytes`], for an optional size.
-#[expect(clippy::ref_option, reason = "the signature that serde wants")]
+#[expect(clippy::ref_option, reason = "serde requires this signature")]
 pub(crate) fn optional_bytes<S: Serializer>(
     size: &Option<ByteSize>,
     serializer: S,

@@ -1,4 +1,4 @@
-//! The host of a request or a connection, in normalised form.
+//! The host of a request or a connection, in normalized form.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ const MAX_HOST_NAME_BYTES: usize = 253;
 /// Maximum size of a label, in bytes (RFC 1035, section 2.3.4).
 const MAX_LABEL_BYTES: usize = 63;
 
-/// A host, normalised as the [URL standard](https://url.spec.whatwg.org/#host-parsing) does.
+/// A host, normalized as the [URL standard](https://url.spec.whatwg.org/#host-parsing) does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NormalizedHost {
     /// A name: IDNA in ASCII (UTS #46), lower case, no trailing dot, labels of 1 to 63 bytes of
@@ -32,7 +32,7 @@ impl NormalizedHost {
     ///
     /// # Errors
     ///
-    /// The host is malformed.
+    /// Returns an error if the host is malformed.
     pub fn parse(text: &str) -> Result<Self, AuthorityError> {
         if text.is_empty() {
             return Err(AuthorityError::Empty);
@@ -59,7 +59,7 @@ impl NormalizedHost {
     }
 }
 
-/// Returns the normalised name for `written`. `ascii` is the result of IDNA processing.
+/// Returns the normalized name for `written`. `ascii` is the result of IDNA processing.
 fn normalize_name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityError> {
     let dots = |text: &str| text.bytes().filter(|byte| *byte == b'.').count();
     // IDNA maps several characters to a dot: `evil。com` looks like one label to a reader, but DNS

@@ -39,7 +39,7 @@ impl HostPattern {
         };
         if below.contains('*') {
             return Err(
-                "has a `*` that is not its whole first label; a pattern is written as in *.example.com".to_owned()
+                "has a `*` that is not the whole first label; a pattern is written as in *.example.com".to_owned()
             );
         }
         match parse_exact_host(below)? {

@@ -26,7 +26,7 @@ pub struct HttpRule {
 #[serde(deny_unknown_fields)]
 struct HttpRuleTable {
     origin: OriginPattern,
-    /// `None` allows every method that [`HttpMethod`] can be.
+    /// `None` allows every [`HttpMethod`].
     #[serde(
         default,
         deserialize_with = "methods",
@@ -74,8 +74,7 @@ impl HttpRule {
         &self.table.origin
     }
 
-    /// Returns the methods that the rule allows, at least one. `None` allows every method that
-    /// [`HttpMethod`] can be.
+    /// Returns the methods that the rule allows, at least one. `None` allows every [`HttpMethod`].
     pub fn methods(&self) -> Option<&[HttpMethod]> {
         self.table.methods.as_deref()
     }

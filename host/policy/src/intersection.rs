@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_both_versions_allow_is_left() {
+    fn intersection_allows_only_common_permissions() {
         let rule = |more: &str| format!("http = [{{ origin = \"https://*.a.example\"{more} }}]");
         let cases = [
             (

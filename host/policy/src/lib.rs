@@ -4,7 +4,7 @@
 //! The sandbox performs three steps before a guest can reach an address:
 //!
 //! 1. [`HttpRequest::check`] or [`TcpRequest::check`] compares the guest's request with the rules.
-//!    The host and port of the result, such as an [`AllowedRequest`], are normalised. The sandbox
+//!    The host and port of the result, such as an [`AllowedRequest`], are normalized. The sandbox
 //!    connects to those, never to the host that the guest wrote.
 //! 2. The sandbox resolves the name.
 //! 3. [`filter_addresses`] removes every address that is not globally reachable, unless

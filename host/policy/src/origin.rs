@@ -5,7 +5,7 @@ use std::fmt;
 use crate::host::NormalizedHost;
 use crate::scheme::UrlScheme;
 
-/// The normalised target of a request: scheme, host and port (RFC 6454).
+/// The normalized target of a request: scheme, host and port (RFC 6454).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UrlOrigin {
     /// The scheme.

@@ -187,7 +187,7 @@ mod tests {
     use super::OriginPattern;
 
     #[test]
-    fn a_pattern_covers_all_of_one_that_is_as_narrow_or_narrower() {
+    fn pattern_covers_patterns_that_are_not_wider() {
         let pattern = |text: &str| OriginPattern::parse(text).unwrap();
         for (wide, narrow, expected) in [
             ("https://a.example.org", "https://a.example.org", true),

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_read_differently_is_an_error() {
+    fn ambiguous_paths_are_errors() {
         let paths = [
             "",
             "x",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_that_hide_nothing_are_kept_in_upper_case() {
+    fn harmless_encodings_are_converted_to_upper_case() {
         for (path, resolved) in [
             ("/%c3%bc/x", "/%C3%BC/x"),
             ("/100%25", "/100%25"),

@@ -60,7 +60,7 @@ impl Permissions {
     ///
     /// # Errors
     ///
-    /// Two keys contradict each other. The message begins with one of them.
+    /// Returns an error if two keys contradict each other. The message begins with one of them.
     pub fn check(&self) -> Result<(), String> {
         let Some(ScratchPermission { guest, .. }) = &self.scratch else {
             return Ok(());
@@ -136,7 +136,7 @@ impl MountPermission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MountScope {
-    /// Each caller has a separate subfolder: `toolbay_model::Identity::path`.
+    /// Each caller has a separate subfolder: `toolbay_model::CallerIdentity::path`.
     Caller,
 }
 
@@ -152,7 +152,7 @@ pub enum MountAccess {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde wants"
+    reason = "serde requires this signature"
 )]
 fn is_false(value: &bool) -> bool {
     !value

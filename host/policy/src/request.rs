@@ -30,7 +30,7 @@ pub struct HttpRequest<'a> {
 /// The target of an allowed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedRequest {
-    /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and
+    /// The normalized origin. Connect to its host and port, with TLS if its scheme is https, and
     /// send the same host in the `Host` field. A name of two or more labels is absolute: the
     /// resolver must not append a search domain of the machine. The addresses of a name must still
     /// pass [`filter_addresses`](crate::filter_addresses), and so must an IP literal.
@@ -39,7 +39,7 @@ pub struct AllowedRequest {
     pub rule: usize,
 }
 
-/// A normalised request.
+/// A normalized request.
 struct NormalizedRequest {
     origin: UrlOrigin,
     method: HttpMethod,
@@ -52,8 +52,8 @@ impl HttpRequest<'_> {
     ///
     /// # Errors
     ///
-    /// The request is malformed, or no rule allows it. In the latter case, the reason is that of
-    /// the rule that matches best.
+    /// Returns an error if the request is malformed, or if no rule allows it. In the latter case,
+    /// the reason is that of the rule that matches best.
     pub fn check(&self, rules: &[HttpRule]) -> Result<AllowedRequest, DenialReason> {
         let asked = self.parse()?;
         let mut closest = match asked.origin.host {

@@ -15,7 +15,8 @@ pub struct StateGrant {
     /// Maximum number of keys, at least 1. Default: 10,000.
     #[serde(deserialize_with = "positive")]
     pub keys: u64,
-    /// The scope of the state. Each instance has this quota. Default: the plugin.
+    /// The scope of the state. The quota applies to the state of each scope separately. Default:
+    /// the plugin.
     pub scope: StateScope,
 }
 
@@ -48,7 +49,7 @@ impl StateGrant {
 /// Serializes a size as a number of bytes, for programs.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde wants"
+    reason = "serde requires this signature"
 )]
 fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(size.as_u64())

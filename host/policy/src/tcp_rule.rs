@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_would_be_right() {
+    fn errors_suggest_a_correct_form() {
         let entries = [
             "",
             "db.internal",
@@ -163,7 +163,7 @@ mod tests {
         "…@db.internal:5432" contains user information (the part before `@`), which is not allowed
         "*:5432" would allow every host; list the hosts, such as api.example.com or *.example.com
         "*.internal:5432" would allow every host below internal; name at least two labels after `*.`, as in *.example.internal
-        "db.*:5432" has a `*` that is not its whole first label; a pattern is written as in *.example.com
+        "db.*:5432" has a `*` that is not the whole first label; a pattern is written as in *.example.com
         "*" would allow every host; list the hosts, such as api.example.com or *.example.com
         "tcp://db.internal:5432" has a scheme; write only host and port, such as "db.internal:5432"
         "https://db.internal" has a scheme; write "db.internal:443"

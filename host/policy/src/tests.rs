@@ -325,7 +325,7 @@ fn networks(entries: &[&str]) -> Vec<AddressRange> {
 }
 
 #[test]
-fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_it() {
+fn allowed_requests_match_a_rule_according_to_a_url_parser() {
     let allowed = Cell::new(0);
     let denied = Cell::new(0);
     let anywhere = (scheme(), authority()).prop_map(Err);
@@ -431,7 +431,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_host_is_normalised_once(text in host()) {
+    fn a_host_is_normalized_once(text in host()) {
         if let Ok(host) = NormalizedHost::parse(&text) {
             prop_assert_eq!(NormalizedHost::parse(&host.to_string()), Ok(host.clone()));
             let connection = TcpRequest { host: &text, port: 443 }.check(&[]).unwrap_err();
@@ -442,7 +442,7 @@ proptest! {
     }
 
     #[test]
-    fn what_parses_is_written_so_that_it_parses_again(host in authority(), path in path(), method in method()) {
+    fn formatted_entries_parse_again(host in authority(), path in path(), method in method()) {
         for text in [format!("https://{host}"), format!("http://*.{host}"), host.clone()] {
             if let Ok(origin) = OriginPattern::parse(&text) {
                 prop_assert_eq!(OriginPattern::parse(&origin.to_string()), Ok(origin.clone()));
@@ -470,7 +470,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>(), other in any::<String>(), port in any::<u16>()) {
+    fn arbitrary_text_is_parsed_or_rejected(text in any::<String>(), other in any::<String>(), port in any::<u16>()) {
         let rules = [HttpRule::new(OriginPattern::parse("https://*.example.org").unwrap())];
         for path_with_query in [text.as_str(), other.as_str(), "/"] {
             let request = HttpRequest { scheme: "https", authority: &text, method: &other, path_with_query };
@@ -486,7 +486,7 @@ proptest! {
     }
 
     #[test]
-    fn no_embedding_opens_what_is_refused(v4 in v4(), rest in any::<u64>()) {
+    fn embeddings_of_refused_addresses_are_refused(v4 in v4(), rest in any::<u64>()) {
         let opened = networks(&[
             "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fc00::/7", "fe80::/10",
             "::1",
@@ -509,7 +509,7 @@ proptest! {
     }
 
     #[test]
-    fn the_chosen_addresses_are_those_that_are_not_refused(
+    fn filtered_addresses_are_those_without_a_refusal_reason(
         addresses in prop::collection::vec(address(), 0..6),
         opened in prop::collection::vec(address(), 0..3),
     ) {

@@ -25,7 +25,7 @@ const MAX_ORIGIN_BYTES: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebOrigin {
-    /// Returns whether the scheme is `wss` or `ws`.
+    /// True if the scheme is `wss` or `ws`.
     socket: bool,
     /// The origin with the corresponding HTTP scheme.
     origin: OriginPattern,

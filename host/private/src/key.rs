@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_may_know_is_replaced() {
+    fn exposed_key_is_replaced() {
         type Change = fn(&Path);
         let changes: [Change; 5] = [
             |key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_start_at_once_have_one_key() {
+    fn servers_that_start_concurrently_share_one_key() {
         let dir = tempfile::tempdir().unwrap();
         let keys: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| key_in(dir.path()))).collect();

@@ -43,8 +43,8 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Opens the directory, and creates it if necessary. `what` describes its content in the log,
-    /// such as `compiled components`.
+    /// Opens the directory, and creates it if necessary. `content` describes its content in the
+    /// log, such as `compiled components`.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_folder_on_the_way_must_be_safe() {
+    fn every_ancestor_must_be_safe() {
         let root = tempfile::tempdir().unwrap();
         let deep = root.path().join("a/b/c/d");
         fs::create_dir_all(&deep).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_on_the_way_leads_to_a_folder_that_is_checked() {
+    fn target_of_a_symbolic_link_is_checked() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("open/store")).unwrap();
         symlink("open", root.path().join("link")).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_there_and_can_be_removed() {
+    fn appended_data_can_be_read_and_removed() {
         let root = tempfile::tempdir().unwrap();
         let private = PrivateFolder::open(root.path(), "tests").unwrap();
         for text in ["one ", "two"] {

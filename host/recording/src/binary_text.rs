@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_the_same_after_each_form() {
+    fn bytes_survive_a_round_trip() {
         for bytes in [&b""[..], b"text\r\n", "é".as_bytes(), b"\0\x01", b"\xff"] {
             let blob = BinaryText(bytes.to_vec());
             let json = serde_json::to_string(&blob).unwrap();

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_equal_whatever_it_used() {
+    fn equal_results_are_equal_regardless_of_usage() {
         let recorded = call(1);
         let RecordedOutcome::Value(result) = recorded.result.clone() else {
             panic!()
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_did_is_compared_too() {
+    fn operations_are_compared() {
         let mut replayed = ReplayedCall {
             unrecorded: vec!["GET /a".to_owned()],
             ..ReplayedCall::default()

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_for_its_user_alone_and_for_one_server() {
+    fn new_file_is_private_and_used_by_one_server() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("calls.jsonl");
         let (file, length) = open_for_append(&path).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_or_not_private_is_refused_and_left_alone() {
+    fn unsuitable_files_are_rejected_and_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("calls.jsonl");
         fs::write(&path, "precious\n").unwrap();

@@ -41,7 +41,7 @@ pub struct HostAnswers {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<u64>,
     /// SHA-256 digests of the environment variables, by name (see
-    /// [`variable`](crate::variable_digest)).
+    /// [`variable_digest`](crate::variable_digest)).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
     /// Environment variables whose values contain secrets, with the secrets redacted.
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_the_same_after_they_were_written() {
+    fn answers_survive_a_round_trip() {
         let operation = |what: &str, answer| HostOperation {
             what: what.to_owned(),
             answer,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_its_kind_and_its_words_and_a_digest_stands_for_the_whole() {
+    fn failure_has_kind_and_message_and_large_results_have_a_digest() {
         let value = error_result(&CallError::limit(Limit::Fuel(5)));
         assert_eq!(value["error"], "fuel");
         let digest = RecordedOutcome::Value(value.clone()).into_digest();

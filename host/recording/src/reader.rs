@@ -90,7 +90,7 @@ impl<R: BufRead> RecordingReader<R> {
     /// Returns the number of the invalid line, and the reason.
     #[expect(
         clippy::should_implement_trait,
-        reason = "an error ends it, which no iterator says"
+        reason = "reading ends at the first error, which `Iterator` cannot express"
     )]
     pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
         if let Some((number, line)) = self.lookahead.take() {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_at_the_end_of_a_server_is_skipped_wherever_it_breaks_off() {
+    fn partial_last_line_of_a_server_is_skipped() {
         let whole = line(1);
         for length in [1, 2, whole.len() / 2, whole.len() - 2] {
             let half = &whole[..length];
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_recordings_are_errors_with_the_number_of_the_line() {
+    fn invalid_recordings_are_errors_with_a_line_number() {
         let after = |text: &str| format!("{HEADER}\n{}{text}\n{}", line(1), line(2));
         let deep = "[".repeat(100_000);
         let nested = changed(|call| call["result"] = json!({"value": null})).replace("null", &deep);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_begin_with_a_header_is_no_recording() {
+    fn recording_must_begin_with_a_header() {
         for text in [
             "",
             "\n",
@@ -387,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_changed_in_a_recording_it_is_read_to_an_end(
+        fn changed_recordings_are_read_without_panic(
             at in 0_usize..2_000, by in any::<Vec<u8>>(), cut in 0_usize..50
         ) {
             let mut text = format!("{HEADER}\n{}{}", line(1), line(2)).into_bytes();

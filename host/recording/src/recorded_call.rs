@@ -127,7 +127,7 @@ impl RecordedCall {
                 None => (key.as_str(), Value::from(*value)),
             };
             if keys.insert(key.to_owned(), value).is_some() {
-                return Err(format!("limits: {key} is there twice"));
+                return Err(format!("limits: {key} occurs twice"));
             }
         }
         let patch = serde_json::from_value::<LimitsPatch>(Value::Object(keys));
@@ -137,7 +137,7 @@ impl RecordedCall {
     }
 
     /// Removes large data and external input. The call can then not be replayed, for the reason
-    /// `missing_input`.
+    /// `missing_input`, which is recorded.
     #[must_use]
     pub fn without_content(mut self, missing: MissingInput) -> Self {
         let HostAnswers { began, seed, .. } = self.answers;
@@ -207,7 +207,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn limits_are_the_same_after_they_were_written() {
+    fn limits_survive_a_round_trip() {
         let (limits, lowered) = call(1).limits(&Limits::CEILING).unwrap();
         assert_eq!((limits, lowered), (Limits::DEFAULT, false));
         let mut other = call(1);
@@ -227,7 +227,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_variable_is_known_again_and_tells_nothing() {
+    fn variable_digest_is_stable_and_hides_the_value() {
         let digest = variable_digest("salt", "LANG", "C");
         assert_eq!(digest, variable_digest("salt", "LANG", "C"));
         for other in [

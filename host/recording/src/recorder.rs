@@ -128,8 +128,8 @@ impl CallRecorder {
         self.inner.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Records a call. The writer thread runs `make`, because redacting takes time. `room` is the
-    /// memory reserved until the call is written. Does not block.
+    /// Records a call. The writer thread runs `make`, because redacting takes time. `reservation`
+    /// is the memory reserved until the call is written. Does not block.
     pub fn record(
         &self,
         room: RecordingReservation,
@@ -149,7 +149,7 @@ impl CallRecorder {
     }
 
     /// Writes the queued calls and stops recording. Waits until they are written, for at most
-    /// `patience`.
+    /// `max_wait`.
     pub fn finish(&self, patience: Duration) {
         if self.inner.queue.end(patience).is_err() {
             tracing::error!(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_record_at_once_is_all_there_and_a_second_server_adds_to_it() {
+    fn concurrent_calls_are_recorded_and_a_second_server_appends() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         for expected in [800, 1600] {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_takes_no_more_and_stays_whole() {
+    fn full_file_accepts_no_calls_and_stays_valid() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 4_000);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_how_many_calls_it_lacks() {
+    fn file_contains_the_number_of_lost_calls() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_cannot_be_made_does_not_end_the_recording() {
+    fn panic_in_a_constructor_does_not_end_the_recording() {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         let recorder = CallRecorder::open(&settings, "0").unwrap();

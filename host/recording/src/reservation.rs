@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
+    fn reservation_is_limited_per_call_and_in_total() {
         let budget = ByteBudget::new(10);
         let mut one = RecordingReservation::new(&budget, 6);
         let mut other = RecordingReservation::new(&budget, 6);

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn those_without_a_call_for_longest_are_forgotten() {
+    fn least_recently_used_callers_are_evicted() {
         let mut callers = CallerCache::default();
         for index in 0..MAX_CALLERS {
             callers.insert(caller(index), CallerSecrets::new(Vec::new()));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn their_memory_is_bounded_and_the_last_one_stays() {
+    fn memory_is_bounded_but_the_newest_caller_stays() {
         let value = SecretValue::parse("x\u{e9}y ".repeat(1600).as_bytes()).unwrap();
         let mut callers = CallerCache::default();
         for index in 0..64 {

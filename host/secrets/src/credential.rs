@@ -262,7 +262,7 @@ impl fmt::Display for RequestCredential {
 
 impl fmt::Debug for RequestCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credential({self})")
+        write!(f, "RequestCredential({self})")
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_replaces_what_the_guest_put_there() {
+    fn header_replaces_the_value_of_the_guest() {
         let (credential, mut request) = (
             header("Bearer {}.", "s3cret-value"),
             request("https://api.example.com/"),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_replaces_what_the_guest_put_there() {
+    fn parameter_replaces_the_value_of_the_guest() {
         let credential = RequestCredential::new(
             "token",
             CredentialRule::in_query(origins(), "api key"),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_room_for_a_parameter_is_not_changed() {
+    fn request_is_unchanged_if_its_url_would_be_too_long() {
         let credential = RequestCredential::new(
             "token",
             CredentialRule::in_query(origins(), "key"),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_told_apart_by_caller_and_by_value() {
+    fn pool_keys_differ_by_caller_and_value() {
         let key = |caller: Option<&str>, text: &str| {
             let caller = caller.map(|name| CallerIdentity::from_name(name).unwrap());
             let mut key = Zeroizing::default();

@@ -84,8 +84,8 @@ pub(crate) enum FileChange {
     Content(SecretFileStamp, Zeroizing<Vec<u8>>),
 }
 
-/// Reads the file `path` of at most `most` bytes. Follows symbolic links only in the part of the
-/// path that `base` contains. Blocks.
+/// Reads the file `path` of at most `max_bytes` bytes. Follows symbolic links only in the part of
+/// the path that `base` contains. Blocks.
 ///
 /// # Errors
 ///
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_of_the_server_alone_is_read() {
+    fn only_private_files_of_the_server_are_read() {
         let root = tempfile::tempdir().unwrap();
         let base = root.path().join("plugins");
         fs::create_dir_all(base.join("folder")).unwrap();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_the_same_only_if_it_has_been_for_a_while() {
+    fn file_counts_as_unchanged_only_after_a_while() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("file");
         put(&path, "value", 0o600);

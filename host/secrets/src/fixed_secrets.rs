@@ -33,9 +33,9 @@ impl NoValue {
 }
 
 impl FixedSecrets {
-    /// Reads the environment and runs all programs concurrently, in the plugin folder `base` and
-    /// through `program_runner`. `variable` reads an environment variable; `place` is the file name
-    /// of the grant. Must run on a Tokio runtime.
+    /// Reads the environment and runs all programs concurrently, in `plugin_folder` and through
+    /// `programs`. `variable` reads an environment variable; `grant_name` is the file name of the
+    /// grant. Must run on a Tokio runtime.
     pub async fn fetch(
         secrets: &[SecretSpec],
         (place, base): (&str, &Path),

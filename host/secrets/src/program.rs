@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_does_wrong_is_told_without_its_output() {
+    async fn failures_are_reported_without_the_output() {
         assert_eq!(
             shell(
                 "echo hunter2-hunter2; echo hunter2-hunter2 >&2; exit 3",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_does_not_end_is_ended_with_what_it_started() {
+    async fn timeout_kills_the_program_and_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("alive");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

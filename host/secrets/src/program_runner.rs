@@ -2,7 +2,7 @@
 //! more rights.
 //!
 //! A server that confines itself can no longer start such programs, and its children would be
-//! confined as well. So the server first starts a worker, a process of its own program, and sends
+//! confined as well. So the server first starts a worker, a process of the same program, and sends
 //! requests to it. The worker decides independently: it starts only the programs that the grants
 //! name, which the server cannot write ([`serve`]).
 
@@ -32,7 +32,7 @@ const MAX_RUNNING_PROGRAMS: usize = 64;
 
 type ProgramOutput = Result<Zeroizing<Vec<u8>>, ProgramFailure>;
 
-/// Receivers of responses, by request id.
+/// Channels to the callers that wait for a response, by request id.
 type OutputWaiters = HashMap<u64, oneshot::Sender<ProgramOutput>>;
 
 /// Runner of programs that print secrets. The default starts them from this process. Clones share
@@ -105,9 +105,9 @@ impl ProgramRunner {
 impl fmt::Debug for ProgramRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() {
-            "Programs(elsewhere)"
+            "ProgramRunner(worker)"
         } else {
-            "Programs(here)"
+            "ProgramRunner(in-process)"
         })
     }
 }

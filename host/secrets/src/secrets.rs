@@ -228,8 +228,9 @@ impl SecretFilter {
     }
 }
 
-/// Returns the matches of `automaton` in `text` and in its decoded readings, in order and without
-/// overlaps. Decodes at most `escaped` levels of escapes and `encoded` levels of percent-encoding.
+/// Returns the matches that `search` finds in `text` and in its decoded readings, in order and
+/// without overlaps. Decodes at most `escape_levels` levels of escapes and `percent_levels` levels
+/// of percent-encoding.
 fn find_in_readings(
     text: &[u8],
     escaped: u32,
@@ -374,7 +375,7 @@ fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
     forms
 }
 
-/// Returns the base64 digits of `padded` that depend neither on its first `before` bytes nor on
+/// Returns the base64 digits of `padded` that depend neither on its first `prefix_len` bytes nor on
 /// bytes that may follow.
 fn stable_base64(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
     let start = (before * 8).div_ceil(6);

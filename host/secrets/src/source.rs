@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_that_an_interpreter_is_given_is_a_file_of_the_program() {
+    fn script_argument_is_a_file_of_the_program() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["t.sh", "lib.sh"] {
             fs::write(dir.path().join(name), "").unwrap();

@@ -49,7 +49,7 @@ mod tests {
     use super::SecretValue;
 
     #[test]
-    fn white_space_around_a_value_is_not_a_part_of_it() {
+    fn surrounding_white_space_is_removed() {
         assert_eq!(
             SecretValue::parse(b"\n hunter2-hunter2\r\n")
                 .unwrap()
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_redacted_is_none() {
+    fn values_that_cannot_be_redacted_are_rejected() {
         for (bytes, why) in [
             (&b""[..], "is empty"),
             (b" \n\t", "is empty"),

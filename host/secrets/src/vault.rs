@@ -61,9 +61,9 @@ struct VaultCache {
 }
 
 impl SecretVault {
-    /// Creates a vault for the secrets of the grant with the file name `grant_name`.
-    /// `fixed_secrets` contains the values that are read once. Relative paths are relative to the
-    /// plugin folder `plugin_folder`. Reads no files yet.
+    /// Creates a vault for the secrets of the grant with the file name `grant_name`. `fixed`
+    /// contains the values that are read once. Relative paths are relative to `plugin_folder`.
+    /// Reads no files yet.
     ///
     /// # Errors
     ///
@@ -121,12 +121,12 @@ impl SecretVault {
         Ok(Self(Some(Arc::new(inner))))
     }
 
-    /// Returns a vault with the same values and other credential rules. `filter` must be the same
-    /// secrets, in the same order.
+    /// Returns a vault with the same values and other credential rules. `secrets` must have the
+    /// same names and sources, in the same order.
     ///
     /// # Errors
     ///
-    /// Returns an error if `filter` are other secrets, or if the values are too long.
+    /// Returns an error if the names or sources differ, or if the values are too long.
     pub fn with_rules(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
         let own = self.secrets();
         let same = |(one, two): (&SecretSpec, &SecretSpec)| {
@@ -251,7 +251,7 @@ impl VaultState {
         *self.names.lock() = names;
     }
 
-    /// Reads the shared files that have changed. Logs the changes if `aloud`.
+    /// Reads the shared files that have changed. Logs the changes if `log_changes` is set.
     fn reload_files(&self, state: &mut VaultCache, aloud: bool) {
         let mut changed = false;
         for (secret, file) in self.secrets.iter().zip(&mut state.files) {

@@ -44,7 +44,7 @@ impl fmt::Display for WithheldCredential {
             ),
             Self::TooLong(name) => write!(
                 f,
-                "must carry the secret {name:?}, for which its URL has no room"
+                "must carry the secret {name:?}, but its URL would be too long"
             ),
         }
     }

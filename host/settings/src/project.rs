@@ -142,7 +142,7 @@ impl BuildRequirement {
             .map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
-    /// Checks the version in a program's output `said`. Accepts output without a version.
+    /// Checks the version in a program's output. Accepts output without a version.
     ///
     /// # Errors
     ///

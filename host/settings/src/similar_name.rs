@@ -1,7 +1,8 @@
-//! Names of files that were probably meant to be the name of a TOML file: `Text.TOML`,
-//! `text.toml.txt`, `text (1).toml`.
+//! File names that were probably meant to be names of TOML files: `Text.TOML`, `text.toml.txt`,
+//! `text (1).toml`.
 //!
-//! A file with restrictions that is ignored because of its name allows more than its author meant.
+//! If a file with restrictions is ignored because of its name, the server allows more than the
+//! author meant.
 
 /// Extensions that editors and browsers add to the name that the user types.
 const ADDED_EXTENSIONS: [&str; 14] = [
@@ -14,7 +15,7 @@ const ADDED_EXTENSIONS: [&str; 14] = [
 /// `x.toml~` and `x.toml.bak` do not.
 pub fn similar_toml_stems(name: &str) -> Vec<String> {
     if name.ends_with(".wasm") {
-        // Most files of a plugin folder: a folder with a thousand of them is scanned often.
+        // Most files of a plugin folder have this extension, and the folder is scanned often.
         return Vec::new();
     }
     let normalized = normalize(name);
@@ -60,7 +61,7 @@ fn normalize(name: &str) -> String {
     let visible: String = name.chars().filter(|c| !is_invisible(*c)).collect();
     let composer = icu_normalizer::ComposingNormalizerBorrowed::new_nfkc();
     let lower = composer.normalize(&visible).to_lowercase();
-    // Lower case can be a different composition.
+    // Lowercasing can undo the composition.
     composer.normalize(&lower).into_owned()
 }
 
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_were_meant_for_a_toml_file_are_recognized() {
+    fn misspelled_toml_names_are_recognized() {
         for name in [
             "text.toml",
             "text.TOML",

@@ -15,11 +15,11 @@ pub fn find_version(said: &str) -> Option<Version> {
     })
 }
 
-/// Returns whether a version is `least` or newer. `least` can have fewer parts.
+/// Returns whether a version is `minimum` or newer. `minimum` can have fewer parts.
 ///
 /// # Errors
 ///
-/// Returns an error if `least` is not a version.
+/// Returns an error if `minimum` is not a version.
 pub fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
     let mut least = Comparator::parse(least)?;
     least.op = Op::GreaterEq;

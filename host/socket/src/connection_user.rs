@@ -57,12 +57,12 @@ struct FoundSocket {
     inode: u32,
 }
 
-/// Opens the socket for lookups, if that has not happened yet. A process that confines itself must
-/// call this function first.
+/// Opens the socket for lookups, if it is not open yet. A process that confines itself must call
+/// this function first.
 ///
 /// # Errors
 ///
-/// The kernel does not support such sockets.
+/// Returns an error if the kernel does not support such sockets.
 pub fn open_user_lookup() -> io::Result<()> {
     kernel().map(drop)
 }
@@ -86,17 +86,17 @@ fn kernel() -> io::Result<&'static Mutex<KernelSocket>> {
     }))
 }
 
-/// Returns the user that opened the connection from `peer` to `own`. `None` if `peer` is not an
-/// end of a connection on this machine, or if no process has it open any more.
+/// Returns the user that opened the connection from `peer` to `local`. `None` if `peer` is not an
+/// end of a connection on this machine, or if no process has the connection open any more.
 ///
 /// # Errors
 ///
-/// The kernel does not support the request, or rejects it.
+/// Returns an error if the kernel does not support the request, or rejects it.
 pub fn connection_user(peer: SocketAddr, own: SocketAddr) -> io::Result<Option<u32>> {
     let peer = canonical(peer);
     let own = canonical(own);
     let found = find_socket(peer, own)?;
-    // Of a socket without an inode, kernels report the superuser as the user.
+    // For a socket without an inode, kernels report the superuser as its user.
     Ok(found
         .filter(|found| found.local == peer && found.remote == own && found.inode != 0)
         .map(|found| found.user))
@@ -162,7 +162,7 @@ fn request(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Vec<u8> {
     message.extend(SOCKET_MESSAGE.to_ne_bytes());
     message.extend(REQUEST_FLAG.to_ne_bytes());
     message.extend(sequence.to_ne_bytes());
-    // The sender: the kernel knows it.
+    // The sender (`nlmsg_pid`), which the kernel determines.
     message.extend([0_u8; 4]);
     message.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 0, 0]);
     // All states.
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_of_a_connection_is_known() {
+    fn user_of_a_connection_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap();
         assert!(can_find_users(own));
@@ -247,7 +247,7 @@ mod tests {
                 user,
                 "the other direction"
             );
-            // Nobody has its end any more.
+            // No process has this end of the connection open.
             drop(stream);
             assert_eq!(connection_user(peer, own).unwrap(), None, "{host}");
             drop(accepted);
@@ -255,12 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn no_connection_has_no_user() {
+    fn missing_connection_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap();
         let other = SocketAddr::new(own.ip(), if own.port() == 1 { 2 } else { 1 });
         assert_eq!(connection_user(other, own).unwrap(), None);
-        // A listening socket is no end of a connection.
+        // A listening socket is not an end of a connection.
         assert_eq!(connection_user(own, other).unwrap(), None);
         assert_eq!(
             connection_user("[::1]:1".parse().unwrap(), own).unwrap(),

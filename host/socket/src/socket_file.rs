@@ -185,7 +185,7 @@ fn remove_abandoned(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
         };
         return Err(io::Error::new(
             ErrorKind::AlreadyExists,
-            format!("there is {kind} already, which stays as it is"),
+            format!("there is {kind} already, which is left unchanged"),
         ));
     }
     match connect(new_socket()?, address) {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_socket_stays_as_it_is() {
+    fn other_files_are_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "kept").unwrap();
@@ -297,16 +297,16 @@ mod tests {
         let said = |path: &Path| SocketFile::bind(path, 0o600).unwrap_err().to_string();
         assert_eq!(
             said(&at("file")),
-            "there is a file that is not a socket already, which stays as it is"
+            "there is a file that is not a socket already, which is left unchanged"
         );
         assert_eq!(
             said(&at("folder")),
-            "there is a folder already, which stays as it is"
+            "there is a folder already, which is left unchanged"
         );
         for link in ["link", "dangling"] {
             assert_eq!(
                 said(&at(link)),
-                "there is a symbolic link already, which stays as it is"
+                "there is a symbolic link already, which is left unchanged"
             );
         }
         assert_eq!(said(&at("missing/s")), "its folder does not exist");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_find_a_dead_socket_one_listens() {
+    fn only_one_of_many_programs_replaces_a_dead_socket() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         drop(UnixListener::bind(&path).unwrap());

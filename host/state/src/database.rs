@@ -54,7 +54,7 @@ struct OpenDatabase {
 }
 
 impl StateDatabase {
-    /// Creates the database in `folder`, which stores at most about `total` for all owners
+    /// Creates the database in `folder`, which stores at most about `max_total` for all owners
     /// together. Opens and creates no file before the first use.
     pub fn new(folder: PathBuf, total: ByteSize) -> Self {
         Self(Arc::new(DatabaseState {

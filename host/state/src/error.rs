@@ -47,7 +47,7 @@ pub enum StateError {
     #[error("the call has no memory or no time left")]
     Stopped,
     /// The database cannot be used. The text is for the operator.
-    #[error("the state is not available at the moment; the server's log says why")]
+    #[error("the state is not available at the moment; the server's log states the reason")]
     Unavailable(String),
 }
 

@@ -6,9 +6,9 @@
 //!
 //! The work of the database is charged to the call ([`WorkPayer`]): memory before a value is read,
 //! processor time, and the time until the deadline. Reads run on blocking threads. All changes go
-//! through one thread, which commits queued changes together, so that a change
-//! waits for at most one `fsync`, which many callers share. A change completes after it is on disk,
-//! and is applied completely or not at all.
+//! through one thread, which commits queued changes together, so that a change waits for at most
+//! one `fsync`, which many callers share. A change completes after it is on disk, and is applied
+//! completely or not at all.
 //!
 //! This crate does not depend on wasmtime, grants or the protocol.
 

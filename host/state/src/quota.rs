@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_weighs_more_than_its_bytes_and_nothing_weighs_nothing() {
+    fn file_size_includes_overhead_and_is_zero_without_keys() {
         let one = QuotaUsage::default().with_entry(10);
         assert_eq!(one, QuotaUsage { bytes: 10, keys: 1 });
         assert_eq!(

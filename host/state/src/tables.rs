@@ -25,7 +25,7 @@ pub(crate) const FORMAT_VERSION: u64 = 1;
 pub(crate) const NEXT_OWNER_KEY: &str = "next";
 
 /// Name of the number that stores the total file size of all owners
-/// ([`QuotaUsage::weight`](crate::QuotaUsage)).
+/// ([`QuotaUsage::file_bytes`](crate::QuotaUsage)).
 pub(crate) const TOTAL_FILE_BYTES_KEY: &str = "weight";
 
 /// Tables, opened for writing.

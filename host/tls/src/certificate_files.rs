@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_for_its_user_alone_or_a_group_of_root() {
+    fn key_is_accessible_only_to_its_user_or_a_group_of_root() {
         for (owner, mode, user) in [
             (7, 0o600, 7),
             (7, 0o400, 7),

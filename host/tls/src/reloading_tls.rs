@@ -71,7 +71,7 @@ impl ReloadingTls {
         match fresh {
             Ok(None) => {
                 if seen.failure.take().is_some() {
-                    tracing::info!("the certificate and its key are those in use again");
+                    tracing::info!("the certificate files contain the pair in use again");
                 }
             }
             Ok(Some((config, contents))) => {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_versions_of_tls_are_spoken_and_http_1_1_within_them() {
+    async fn both_tls_versions_and_http_1_1_are_negotiated() {
         let dir = tempfile::tempdir().unwrap();
         let (_, pair, tls) = opened(dir.path());
         for version in [&version::TLS12, &version::TLS13] {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_speak_tls_is_told_apart() {
+    async fn clients_without_tls_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let (_, _, tls) = opened(dir.path());
         let (ours, mut theirs) = duplex(1 << 16);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_pair_takes_effect_and_half_of_one_does_not() {
+    async fn only_complete_new_pairs_take_effect() {
         let dir = tempfile::tempdir().unwrap();
         let (files, old, tls) = opened(dir.path());
         let new = made();

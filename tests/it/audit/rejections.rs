@@ -211,7 +211,7 @@ fn verify_finds_changes_to_the_files_of_rejections() {
     // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();
-    assert!(said.contains("another one was started since"), "{said}");
+    assert!(said.contains("was replaced since"), "{said}");
     // Lines of one part are not valid in the other.
     fs::write(file, fs::read(&files(&folder)[0]).unwrap()).unwrap();
     fs::write(&head, signed).unwrap();

@@ -135,7 +135,7 @@ rows! {
 
     a_denied_connection: HostCall, "connects without permission", wasi3
         => tool("talk", r#"{"address": "169.254.169.254", "port": 80, "text": ""}"#)
-        => fails("denied", "ErrorCode::AccessDenied…This tool may connect to no IP address that its grant does not list.");
+        => fails("denied", "ErrorCode::AccessDenied…This tool may connect to an IP address only if its grant lists it.");
 
     a_denied_name: HostCall, "resolves a name without permission", wasi3
         => tool("resolve", r#"{"name": "a.example"}"#)

@@ -45,7 +45,7 @@ fn notices(report: &VerifyReport) -> Vec<String> {
 }
 
 #[test]
-fn the_chain_goes_on_over_servers_and_files() {
+fn chain_continues_across_servers_and_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = 0;
     for _ in 0..3 {
@@ -163,7 +163,7 @@ fn bytes_at_the_end_that_no_server_left_are_found() {
 }
 
 #[test]
-fn a_line_without_its_end_counts() {
+fn last_line_without_a_line_end_is_valid() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     journal.append(&[record("one")]).unwrap();
@@ -176,7 +176,7 @@ fn a_line_without_its_end_counts() {
 }
 
 #[test]
-fn a_full_disk_leaves_no_part_of_a_line_and_the_chain_goes_on() {
+fn full_disk_leaves_no_partial_line() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     journal.append(&[record("one")]).unwrap();
@@ -214,7 +214,7 @@ fn a_new_file_that_cannot_be_signed_is_removed() {
 }
 
 #[test]
-fn a_file_that_is_deleted_while_it_is_written_to_is_missed() {
+fn file_deleted_during_writing_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     journal.append(&[record("one")]).unwrap();
@@ -232,7 +232,7 @@ fn a_file_that_is_deleted_while_it_is_written_to_is_missed() {
 }
 
 #[test]
-fn a_log_that_was_changed_before_a_start_stays_changed() {
+fn changes_before_a_start_are_still_found() {
     type Change = fn(&Path);
     let log = |dir: &Path| dir.join(file_name(LogPart::Main, 1));
     let changes: [(Change, &str); 5] = [
@@ -243,7 +243,7 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
                 std::fs::write(dir.join(file_name(LogPart::Main, 1)), cut.join("\n") + "\n")
                     .unwrap();
             },
-            ":4: 3 lines before this one were signed, and were gone when the server started",
+            ":4: 3 lines before this one were signed, and were missing when the server started",
         ),
         (
             |dir| std::fs::remove_file(dir.join("head")).unwrap(),
@@ -448,7 +448,7 @@ fn public_key(dir: &Path) -> String {
 }
 
 #[test]
-fn a_log_of_something_else_is_not_continued() {
+fn files_of_another_kind_are_not_continued() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path()).end().unwrap();
     std::fs::write(

@@ -41,8 +41,7 @@ fn idle(
 }
 
 #[tokio::test]
-async fn with_drop_a_writer_that_does_not_write_holds_up_nobody_for_long_and_the_log_says_what_is_missing()
- {
+async fn with_drop_a_stalled_writer_delays_calls_briefly_and_the_log_reports_losses() {
     let dir = tempfile::tempdir().unwrap();
     let (audit, writer) = idle(&dir, 3, WhenFull::Drop);
     for n in 0..10 {
@@ -151,7 +150,7 @@ async fn with_wait_nothing_is_lost_while_the_disk_is_full() {
 }
 
 #[tokio::test]
-async fn a_wait_ends_at_its_deadline_and_with_refuse_at_once() {
+async fn wait_ends_at_the_deadline_and_refuse_does_not_wait() {
     let dir = tempfile::tempdir().unwrap();
     for when_full in [WhenFull::Wait, WhenFull::Refuse] {
         let (audit, writer) = idle(&dir, 1, when_full);
@@ -183,7 +182,7 @@ async fn a_wait_ends_at_its_deadline_and_with_refuse_at_once() {
 }
 
 #[tokio::test]
-async fn rejections_lose_nothing_and_take_few_lines() {
+async fn rejections_are_all_counted_in_few_lines() {
     let dir = tempfile::tempdir().unwrap();
     let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
     let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
@@ -217,7 +216,7 @@ async fn rejections_lose_nothing_and_take_few_lines() {
 }
 
 #[tokio::test]
-async fn what_many_record_at_once_is_all_there() {
+async fn concurrent_records_are_all_written() {
     let dir = tempfile::tempdir().unwrap();
     let settings = AuditSettings {
         folder: dir.path().to_owned(),

@@ -200,7 +200,7 @@ impl ChainVerifier {
             let line = before.0;
             let noun = LogPart::Rejected.noun();
             self.report(format!(
-                "{noun} had line {line} before this line, and another one was started since"
+                "{noun} had line {line} before this line, and was replaced since"
             ));
         }
         self.named = Some(named);
@@ -220,7 +220,7 @@ impl ChainVerifier {
                     let verb = was_or_were(*missing);
                     let lines = format_lines(*missing);
                     self.report(format!(
-                        "{lines} before this one {verb} signed, and {verb} gone when the server started"
+                        "{lines} before this one {verb} signed, and {verb} missing when the server started"
                     ));
                 }
                 if let Some(wrong) = wrong {
@@ -245,7 +245,7 @@ impl ChainVerifier {
                     self.part,
                     SignedClaim::Checkpoint(link.seq, link.prev),
                 ) {
-                    self.report("the signature is not one of the lines before it".to_owned());
+                    self.report("the signature does not match the lines before it".to_owned());
                 }
             }
             ChainEvent::FileStart(oldest) => self.oldest = self.oldest.max(*oldest),
@@ -258,7 +258,7 @@ impl ChainVerifier {
         }
     }
 
-    /// Checks the end of the part, and what must exist in it. Returns the report.
+    /// Checks the end of the part and the lines that must exist. Returns the report.
     pub(super) fn finish(mut self) -> VerifyReport {
         self.finish_damage();
         let last = self.last.take();
@@ -352,7 +352,7 @@ impl ChainVerifier {
             self.report_at(
                 None,
                 format!(
-                    "{noun} does not have its line {seq} as the other lines of the log name it"
+                    "line {seq} of {noun} does not match the hash in other lines of the log"
                 ),
             );
         }

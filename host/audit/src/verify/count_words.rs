@@ -1,4 +1,4 @@
-//! Numbers of lines in the words of a finding.
+//! Phrases with numbers of lines, for findings.
 
 pub(super) fn describe_missing(from: u64, to: u64) -> String {
     if from >= to {

@@ -1,4 +1,4 @@
-//! The result of a verification: what was found, and how much was read.
+//! The result of a verification: findings, and counts of files and lines.
 
 use std::fmt;
 

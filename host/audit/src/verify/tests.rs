@@ -15,7 +15,7 @@ use crate::event::{AuditEvent, CallSubject};
 use crate::folder::{file_name, list_files};
 use crate::part_writer::tests::{open, open_both, record};
 
-/// A log of several files that was ended cleanly: its files by name, including `head_file_name` and
+/// A log of several files that was ended cleanly: its files by name, including `head` and
 /// `public-key`.
 static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
@@ -254,7 +254,7 @@ fn each_finding_names_the_line() {
 }
 
 #[test]
-fn a_line_that_somebody_noted_must_be_there() {
+fn expected_line_must_exist() {
     let log = Log::new();
     let report = log.verify();
     let newest = report.newest.unwrap();
@@ -288,7 +288,7 @@ fn another_key_does_not_verify_the_log() {
     assert!(
         told(&report)
             .join("\n")
-            .contains("the signature is not one of the lines before it"),
+            .contains("the signature does not match the lines before it"),
         "{report:?}"
     );
     fs::write(log.dir.path().join(PUBLIC_KEY_FILE_NAME), "x").unwrap();
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_in_the_files_is_no_error(bytes in prop::collection::vec(any::<u8>(), 0..2_000), file in any::<Index>()) {
+    fn arbitrary_file_contents_are_not_an_error(bytes in prop::collection::vec(any::<u8>(), 0..2_000), file in any::<Index>()) {
         let log = Log::new();
         log.verify();
         let (name, _) = &LOG[file.index(LOG.len() - 1)];

@@ -66,7 +66,7 @@ fn batches(
 }
 
 #[test]
-fn queued_items_are_written_in_batches_and_the_rest_at_the_end() {
+fn queued_items_are_written_in_batches() {
     let (writer, queue, batches) = batches(None);
     for item in 1..=5 {
         queue.send(item).unwrap();

@@ -3,10 +3,10 @@
 'use strict';
 
 /** The interval of updates, in milliseconds. */
-const PAUSE = 1000;
+const UPDATE_INTERVAL_MS = 1000;
 
 /** The timeout of an update, in milliseconds. */
-const PATIENCE = 10000;
+const UPDATE_TIMEOUT_MS = 10000;
 
 /** The only place where text is parsed as HTML: pages of this console, which its server generates. */
 const pages = window.trustedTypes
@@ -25,74 +25,74 @@ function isBusy(part) {
 }
 
 /** Replaces a part by a new version: focus stays on the same link or button, and open elements stay open. */
-function replace(part, fresh) {
-  if (part.innerHTML === fresh.innerHTML) return;
+function replace(part, updated) {
+  if (part.innerHTML === updated.innerHTML) return;
   const keys = [...part.querySelectorAll('details[open][data-key]')].map((details) => details.dataset.key);
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
-  const mark = (element) => element.getAttribute('href') || element.dataset.key;
-  const target = focused && mark(focused);
-  part.replaceChildren(...fresh.childNodes);
+  const identify = (element) => element.getAttribute('href') || element.dataset.key;
+  const target = focused && identify(focused);
+  part.replaceChildren(...updated.childNodes);
   for (const details of part.querySelectorAll('details[data-key]')) {
     if (keys.includes(details.dataset.key)) details.open = true;
   }
   if (target) {
-    const again = [...part.querySelectorAll('a[href], button[data-key]')].find((one) => mark(one) === target);
-    if (again) again.focus({ preventScroll: true });
+    const match = [...part.querySelectorAll('a[href], button[data-key]')].find((one) => identify(one) === target);
+    if (match) match.focus({ preventScroll: true });
   }
 }
 
-function say(text) {
+function showStatus(text) {
   const away = document.getElementById('away');
   away.hidden = !text;
   if (away.textContent !== text) away.textContent = text;
 }
 
 /** Updates the page once. Returns whether to continue with updates. */
-async function look() {
-  const signal = AbortSignal.timeout(PATIENCE);
+async function updatePage() {
+  const signal = AbortSignal.timeout(UPDATE_TIMEOUT_MS);
   const options = { headers: { 'Toolbay-Live': '1' }, cache: 'no-store', redirect: 'error', signal };
   let response;
   try {
     response = await fetch(location.pathname + location.search, options);
   } catch {
-    say('The server does not answer. This page shows what it said last.');
+    showStatus('The server does not respond. This page shows the last data that it sent.');
     return true;
   }
   if (response.status === 401) {
-    say('Your session has ended. Load the page to log in again.');
+    showStatus('Your session has ended. Load the page to log in again.');
     return false;
   }
   if (!response.ok) {
-    say('The server has no news of this page. It shows what the server said last.');
+    showStatus('The server cannot update this page. It shows the last data that the server sent.');
     return true;
   }
   const text = pages.createHTML(await response.text());
   const page = new DOMParser().parseFromString(text, 'text/html');
   for (const part of parts()) {
-    const fresh = page.getElementById(part.id);
-    if (fresh && !isBusy(part)) replace(part, fresh);
+    const updated = page.getElementById(part.id);
+    if (updated && !isBusy(part)) replace(part, updated);
   }
-  say('');
+  showStatus('');
   document.documentElement.dataset.looks = Number(document.documentElement.dataset.looks || 0) + 1;
   return true;
 }
 
-function live() {
+function startUpdates() {
   const control = document.querySelector('[data-live-switch]');
   if (!control || parts().length === 0) return;
   control.parentElement.hidden = false;
   const tick = async () => {
     document.documentElement.dataset.ticks = Number(document.documentElement.dataset.ticks || 0) + 1;
-    const wanted = control.checked && document.visibilityState === 'visible';
-    if (!wanted || await look()) setTimeout(tick, PAUSE);
+    const isActive = control.checked && document.visibilityState === 'visible';
+    if (!isActive || await updatePage()) setTimeout(tick, UPDATE_INTERVAL_MS);
   };
-  setTimeout(tick, PAUSE);
+  setTimeout(tick, UPDATE_INTERVAL_MS);
 }
 
 /**
  * Logs in with the token of an address such as /console/login#TOKEN. This part of the address is not sent to a server.
  */
-function login() {
+function logIn() {
   const form = document.querySelector('form[data-login]');
   const token = location.hash.slice(1);
   if (token.length < 40) return;
@@ -104,7 +104,7 @@ function login() {
 }
 
 /** Sends one call per press, and shows a text while it runs. */
-function calls() {
+function guardCallForms() {
   for (const form of document.querySelectorAll('form[data-call]')) {
     form.addEventListener('submit', () => {
       const button = form.querySelector('button[type=submit]');
@@ -117,7 +117,7 @@ function calls() {
 }
 
 /** The key "/" moves the focus to the search field. */
-function keys() {
+function addSearchKey() {
   document.addEventListener('keydown', (event) => {
     const search = document.querySelector('[data-search]');
     const typing = event.target.closest('input, textarea, select');
@@ -129,14 +129,14 @@ function keys() {
 }
 
 /** Moves the focus to the outcome of a call, so that screen readers read it first. */
-function focus() {
+function focusOutcome() {
   document.querySelector('h2[autofocus]')?.focus();
 }
 
-login();
+logIn();
 // Navigation to such an address in the same tab does not load a page.
-window.addEventListener('hashchange', login);
-live();
-calls();
-keys();
-focus();
+window.addEventListener('hashchange', logIn);
+startUpdates();
+guardCallForms();
+addSearchKey();
+focusOutcome();

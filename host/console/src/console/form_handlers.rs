@@ -1,4 +1,4 @@
-//! Handlers of the forms: calls of tools, approvals, and what an operator can switch.
+//! Handlers of the forms: tool calls, approvals, suspension of plugins and the compile cache.
 
 use axum::extract::{self, State};
 use axum::response::{IntoResponse as _, Response};

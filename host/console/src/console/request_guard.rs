@@ -54,7 +54,8 @@ pub(super) async fn limit_requests(
     next.run(request).await
 }
 
-/// Receives the whole body of a request without a session. The body must arrive within `time`.
+/// Receives the whole body of a request without a session. The body must arrive within
+/// `time_limit`.
 async fn receive_body(request: Request, time: Duration) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
@@ -79,7 +80,8 @@ pub(super) fn login_required(headers: &HeaderMap) -> Response {
     see_other(&format!("{PATH}/login"))
 }
 
-/// Checks a request that changes state. Returns its session and its form of at most `most` bytes.
+/// Checks a request that changes state. Returns its session and its form of at most `max_bytes`
+/// bytes.
 pub(super) async fn check_state_change(
     inner: &ConsoleState,
     request: Request,
@@ -118,7 +120,7 @@ pub(super) async fn check_state_change(
     Ok((session, form))
 }
 
-/// Reads a form of at most `most` bytes, or returns the page for a rejected one.
+/// Reads a form of at most `max_bytes` bytes, or returns the page for a rejected form.
 pub(super) async fn read_or_reject(
     headers: &HeaderMap,
     body: Body,

@@ -420,7 +420,7 @@ async fn every_page_shows_hostile_text_as_text() {
 }
 
 #[tokio::test]
-async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must_allow_it() {
+async fn call_asks_for_approval_and_shows_its_result_as_text() {
     let mut site = Site::new(HOSTILE);
     let cookie = site.enter("secret-ops").await;
     let page = site
@@ -496,7 +496,7 @@ async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must
 }
 
 #[tokio::test]
-async fn without_a_right_to_a_tool_there_is_no_form_no_call_and_nothing_of_its_calls() {
+async fn viewer_without_access_to_a_tool_can_neither_call_it_nor_view_its_calls() {
     let mut site = Site::new("echo");
     let cookie = site.enter("secret-watcher").await;
     let page = site.get("/console/tool?name=echo", &cookie).await.body;
@@ -531,7 +531,7 @@ async fn without_a_right_to_a_tool_there_is_no_form_no_call_and_nothing_of_its_c
 }
 
 #[tokio::test]
-async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token() {
+async fn pages_need_a_session_and_changes_need_its_token() {
     let mut site = Site::new("echo");
     for path in PAGES {
         let got = site.get(&format!("/console{path}"), "").await;
@@ -638,7 +638,7 @@ async fn pages_of_a_plugin_and_of_calls_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
+async fn waiting_call_is_answered_by_viewers_who_may_call_the_tool() {
     let mut site = Site::new("echo");
     let cookie = site.enter("secret-ops").await;
     let page = site.get("/console/approvals", &cookie).await.body;
@@ -697,7 +697,7 @@ async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
 }
 
 #[tokio::test]
-async fn a_viewer_whose_forms_do_not_arrive_leaves_places_to_other_viewers() {
+async fn slow_forms_of_a_viewer_do_not_block_other_viewers() {
     let mut site = Site::new("echo");
     let (ops, again, watcher) = (
         site.enter("secret-ops").await,

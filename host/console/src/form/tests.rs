@@ -66,7 +66,7 @@ fn each_plain_property_has_a_field_of_its_kind() {
 }
 
 #[test]
-fn what_is_filled_in_becomes_arguments() {
+fn submitted_values_become_arguments() {
     let form = form(json!({
         "properties": {
             "a": {"type": "string"},
@@ -95,7 +95,7 @@ fn what_is_filled_in_becomes_arguments() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_of_its_field() {
+fn invalid_values_are_reported_per_field() {
     let form = form(json!({"properties": {
         "a": {"type": "integer"}, "b": {"type": "number"}, "c": {"enum": ["x"]}, "d": {},
         "e": {"type": "array", "items": {"type": "number"}},
@@ -122,7 +122,7 @@ fn what_cannot_be_read_is_said_of_its_field() {
 }
 
 #[test]
-fn what_no_form_can_show_is_one_field_for_json() {
+fn complex_schemas_have_a_single_json_field() {
     let many: Map<String, Value> = (0..100)
         .map(|n| (n.to_string(), json!({"type": "string"})))
         .collect();

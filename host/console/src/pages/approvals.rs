@@ -58,15 +58,15 @@ pub(crate) fn approvals(
 pub(crate) fn too_late(session: &ConsoleSession) -> Markup {
     let body = html! {
         p.empty {
-            "No call waits for this answer: it was answered already, here or at the client, it was cancelled, its time is over, or \
-             there never was one. Your answer changes nothing."
+            "No call waits for this answer: it was answered already, here or at the client, it was cancelled, its \
+             question expired, or it never existed. Your answer has no effect."
         }
         p { a href={ (PATH) "/approvals" } { "Back to the approvals" } }
     };
     layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
-/// Returns the questions that do not belong to a call in `waiting_approvals`.
+/// Returns the questions that do not belong to a call in `waiting`.
 fn not_waiting<'a>(
     asked: Vec<&'a ApprovalNote>,
     waiting: &[WaitingApproval],

@@ -14,7 +14,7 @@ use crate::sessions::ConsoleSession;
 /// Maximum number of calls on the page.
 const MAX_CALLS_SHOWN: usize = 100;
 
-/// Renders the newest calls that mention `wanted`. If `is_failure` is set, only those that failed.
+/// Renders the newest calls that mention `search`. If `failed_only` is set, only those that failed.
 pub(crate) fn calls(
     desk: &PageContext,
     session: &ConsoleSession,

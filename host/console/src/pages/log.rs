@@ -11,7 +11,7 @@ use crate::sessions::ConsoleSession;
 /// Maximum number of lines on the page.
 const MAX_LINES_SHOWN: usize = 300;
 
-/// Renders the newest log lines that contain `wanted`.
+/// Renders the newest log lines that contain `search`.
 pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {

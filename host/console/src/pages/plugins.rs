@@ -12,7 +12,7 @@ use crate::sessions::ConsoleSession;
 /// Maximum number of plugins on the page.
 const MAX_PLUGINS_SHOWN: usize = 500;
 
-/// Renders the plugins whose id, purpose, problems or permissions contain `wanted`.
+/// Renders the plugins whose id, purpose, problems or permissions contain `search`.
 pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
     let all = desk.operations.plugins();
     let lower = wanted.trim().to_lowercase();

@@ -12,7 +12,7 @@ use crate::sessions::ConsoleSession;
 /// Number of tools on a page.
 const TOOLS_PER_PAGE: usize = 100;
 
-/// Renders the tools that contain `wanted`, starting at the index `from`.
+/// Renders the tools that contain `search`, starting at the index `offset`.
 pub(crate) fn tools(
     desk: &PageContext,
     session: &ConsoleSession,

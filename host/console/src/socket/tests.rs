@@ -66,7 +66,7 @@ impl Served {
 }
 
 #[tokio::test]
-async fn pages_come_through_the_port_and_nothing_else_is_there() {
+async fn port_serves_only_pages() {
     let served = Served::start().await;
     for host in [
         "127.0.0.1",
@@ -98,7 +98,7 @@ async fn pages_come_through_the_port_and_nothing_else_is_there() {
 }
 
 #[tokio::test]
-async fn names_that_others_have_lead_here_open_nothing() {
+async fn foreign_host_names_are_rejected() {
     let served = Served::start().await;
     for host in [
         "evil.example",
@@ -132,7 +132,7 @@ async fn names_that_others_have_lead_here_open_nothing() {
 }
 
 #[tokio::test]
-async fn only_the_socket_gives_tokens() {
+async fn only_the_socket_issues_tokens() {
     let served = Served::start().await;
     assert_eq!(
         forwarder::describe_server(&served.socket()).await.unwrap(),
@@ -162,7 +162,7 @@ async fn only_the_socket_gives_tokens() {
 }
 
 #[tokio::test]
-async fn whoever_asked_for_a_token_learns_of_the_end() {
+async fn client_with_a_token_is_notified_of_the_end() {
     let served = Served::start().await;
     let mut login = forwarder::request_login(&served.socket()).await.unwrap();
     served.serving.abort();
@@ -173,7 +173,7 @@ async fn whoever_asked_for_a_token_learns_of_the_end() {
 }
 
 #[tokio::test]
-async fn connections_that_do_nothing_leave_room_for_tokens() {
+async fn idle_connections_do_not_block_token_requests() {
     let served = Served::start().await;
     let mut silent = Vec::new();
     for _ in 0..2 * MAX_CONNECTIONS {

@@ -25,7 +25,7 @@ fn plain_text_is_unchanged() {
 }
 
 #[test]
-fn each_character_that_acts_is_found_wherever_it_stands() {
+fn unsafe_characters_are_found_at_every_position() {
     let mut buffer = [0; 4];
     for c in '\0'..=char::MAX {
         let text = &*c.encode_utf8(&mut buffer);
@@ -44,7 +44,7 @@ fn each_character_that_acts_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn what_does_not_show_carries_nothing() {
+fn invisible_characters_are_removed() {
     // One byte per selector, as in a message that is hidden behind an emoji; one bit per
     // joiner.
     let selectors = |c: char| {
@@ -112,7 +112,7 @@ fn a_line_is_shortened_to_its_maximum() {
 }
 
 #[test]
-fn what_is_much_too_long_is_not_formatted_to_its_end() {
+fn formatting_stops_at_the_limit() {
     struct Endless;
     impl fmt::Display for Endless {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,7 +128,7 @@ fn what_is_much_too_long_is_not_formatted_to_its_end() {
 }
 
 #[test]
-fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
+fn escaped_json_has_the_same_value_and_no_unsafe_characters() {
     let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
     let text = format!("{value:#}");
     let shown = escape_json(&text);
@@ -148,7 +148,7 @@ fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
 }
 
 #[test]
-fn control_characters_are_removed_and_the_text_stays() {
+fn control_characters_are_removed() {
     let cases = [
         ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
         ("\u{9b}2Jgone", "gone"),

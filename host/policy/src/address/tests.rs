@@ -286,7 +286,7 @@ fn the_allowed_addresses_of_a_name_keep_their_order() {
 }
 
 #[test]
-fn the_operator_reads_why_no_address_is_left() {
+fn error_lists_the_reasons_for_refused_addresses() {
     let lists: [&[&str]; 5] = [
         &[],
         &["169.254.169.254"],

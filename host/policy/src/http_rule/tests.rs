@@ -145,7 +145,7 @@ const ORIGINS: &[&str] = &[
 ];
 
 #[test]
-fn mistakes_in_an_origin_say_what_would_be_right() {
+fn errors_in_an_origin_suggest_a_correct_form() {
     insta::assert_snapshot!(mistakes(ORIGINS), @r#"
         a.toml:2:9: permissions.http[0]: "api.example.com" has no scheme; write "https://api.example.com"
         a.toml:2:9: permissions.http[0]: "localhost:8080" has no scheme; write "https://localhost:8080"
@@ -170,9 +170,9 @@ fn mistakes_in_an_origin_say_what_would_be_right() {
         a.toml:2:9: permissions.http[0]: "https://a!b.example.com" is not a valid host name
         a.toml:2:9: permissions.http[0]: "https://*" would allow every host; list the hosts, such as api.example.com or *.example.com
         a.toml:2:9: permissions.http[0]: "https://*.com" would allow every host below com; name at least two labels after `*.`, as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://*.*.example.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://*example.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://api.*.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://*.*.example.com" has a `*` that is not the whole first label; a pattern is written as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://*example.com" has a `*` that is not the whole first label; a pattern is written as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://api.*.com" has a `*` that is not the whole first label; a pattern is written as in *.example.com
         a.toml:2:9: permissions.http[0]: "https://*.10.0.0.1" has `*` before an IP address; list each address, such as 10.0.0.1
         a.toml:2:9: permissions.http[0]: "https://*." has no host
         a.toml:2:9: permissions.http[0]: "https://api.example.com:*" has a port that is not a number from 1 to 65535
@@ -225,7 +225,7 @@ const TABLES: &[&str] = &[
 ];
 
 #[test]
-fn mistakes_in_a_table_say_what_would_be_right() {
+fn errors_in_a_table_suggest_a_correct_form() {
     insta::assert_snapshot!(mistakes(TABLES), @r#"
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not 7
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not a list

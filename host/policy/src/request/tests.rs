@@ -520,12 +520,12 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             http = [{ origin = "https://a.example.org", methods = ["GET"], paths = ["/v3"] }]
         This tool may call only some paths at https://a.example.org, and its paths must be plain: without encoded dots, slashes, backslashes and control characters, and without segments such as `..;`.
             (nothing)
-        This tool may call no IP address that its grant does not list.
+        This tool may call an IP address only if its grant lists it.
             http = ["https://93.184.215.14"]
-        This tool may call no IP address that its grant does not list.
+        This tool may call an IP address only if its grant lists it.
             http = ["http://169.254.169.254"]
             private_networks = ["169.254.169.254"]
-        This tool may call no IP address that its grant does not list.
+        This tool may call an IP address only if its grant lists it.
             http = ["https://[64:ff9b::a00:1]:8443"]
             private_networks = ["64:ff9b::a00:1", "10.0.0.1"]
         The scheme of a request must be http or https.
@@ -546,7 +546,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
 }
 
 #[test]
-fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() {
+fn remedy_allows_no_other_method_or_path() {
     let entry = r#"{ origin = "https://*.example.org", methods = ["GET"], paths = ["/read"] }"#;
     let asked = |method, path_with_query| HttpRequest {
         scheme: "https",

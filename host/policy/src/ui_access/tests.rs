@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_is_wanted_and_granted(granted in accesses(), wanted in accesses()) {
+    fn restricted_access_is_requested_and_granted(granted in accesses(), wanted in accesses()) {
         let (left, denied) = granted.restrict(&wanted);
         let covered = |by: &[WebOrigin], all: &[WebOrigin]| {
             all.iter().all(|origin| by.iter().any(|one| one.covers_all_of(origin)))

@@ -39,7 +39,7 @@ async fn run(asking: &Asking, grant: &str, script: &str) -> ProgramOutput {
 }
 
 #[tokio::test]
-async fn a_worker_runs_what_is_allowed_and_says_what_came_of_it() {
+async fn worker_runs_allowed_programs_and_returns_their_outcome() {
     let (asking, worker) = connected(|grant, words| grant == "a.toml" && words.len() == 3);
     let said = run(&asking, "a.toml", "pwd; printf s3cret").await.unwrap();
     assert_eq!(said.as_slice(), b"/\ns3cret");
@@ -85,7 +85,7 @@ async fn a_worker_runs_what_is_allowed_and_says_what_came_of_it() {
 }
 
 #[tokio::test]
-async fn whoever_waits_learns_that_the_worker_has_ended() {
+async fn waiting_callers_are_notified_when_the_worker_ends() {
     let (asking, worker) = connected(|_, _| true);
     let waiting = run(&asking, "a.toml", "echo $$; sleep 1000");
     let ending = async {
@@ -101,7 +101,7 @@ async fn whoever_waits_learns_that_the_worker_has_ended() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_long_or_no_request_ends_the_worker() {
+async fn invalid_request_ends_the_worker() {
     for sent in [
         [[7; 8].to_vec(), [0xff; 4].to_vec()].concat(),
         [&[7; 8][..], &[2, 0, 0, 0], b"no"].concat(),

@@ -56,7 +56,7 @@ fn a_secret_is_found_in_every_encoding() {
 }
 
 #[test]
-fn what_is_escaped_and_how_makes_no_difference() {
+fn secret_is_found_regardless_of_escaping() {
     let secrets = secrets(&[("token", "a&b<c>/d'e\"f+ g=ü\u{1f600}")]).unwrap();
     let forms = [
         // Escapes as written by PHP, Go, Python, .NET and Rust, a URL with digits in either
@@ -110,7 +110,7 @@ fn what_is_escaped_and_how_makes_no_difference() {
 }
 
 #[test]
-fn secrets_that_overlap_go_both() {
+fn overlapping_secrets_are_both_redacted() {
     let secrets = secrets(&[("a", "12345678"), ("b", "56789abcd"), ("c", "34567890")]).unwrap();
     assert_eq!(secrets.redact("x123456789abcdx"), "x[secret:b]x");
     assert_eq!(secrets.redact("123456781234567"), "[secret:a]1234567");
@@ -122,7 +122,7 @@ fn secrets_that_overlap_go_both() {
 }
 
 #[test]
-fn control_characters_between_do_not_hide_it() {
+fn control_characters_do_not_hide_a_secret() {
     let secrets = secrets(&[("token", VALUE)]).unwrap();
     for between in [
         "\0",
@@ -144,7 +144,7 @@ fn control_characters_between_do_not_hide_it() {
 }
 
 #[test]
-fn a_text_that_was_cut_ends_before_what_may_be_a_secret() {
+fn truncated_text_ends_before_a_partial_secret() {
     let secrets = secrets(&[("token", VALUE), ("number", "12345678")]).unwrap();
     let whole = format!("before {VALUE}");
     for cut in whole.char_indices().map(|(at, _)| at).skip("before ".len()) {
@@ -170,7 +170,7 @@ fn a_text_that_was_cut_ends_before_what_may_be_a_secret() {
 }
 
 #[test]
-fn the_text_around_it_stays() {
+fn surrounding_text_is_unchanged() {
     let secrets = secrets(&[("a", "12345678"), ("b", "abcdefgh\n")]).unwrap();
     assert_eq!(
         secrets.redact("ü12345678-abcdefgh12345678ü"),
@@ -193,7 +193,7 @@ fn each_long_line_of_a_multi_line_secret_is_redacted() {
 }
 
 #[test]
-fn those_of_all_callers_and_of_one_are_found_together() {
+fn shared_and_caller_secrets_are_found_together() {
     let finder = |name, text: &str| {
         let value = SecretValue::parse(text.as_bytes()).unwrap();
         Arc::new(SecretFinder::new([(name, &value)]).unwrap().unwrap())
@@ -213,7 +213,7 @@ fn those_of_all_callers_and_of_one_are_found_together() {
 }
 
 #[test]
-fn a_long_secret_takes_memory_in_proportion() {
+fn memory_is_proportional_to_the_secret() {
     let text: String = (0..8_192_u32)
         .map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap()))
         .collect();

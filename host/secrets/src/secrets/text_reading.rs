@@ -66,8 +66,8 @@ impl TextReading {
         text: &[u8],
         mut ranges: impl Iterator<Item = &'a mut Range<usize>>,
     ) {
-        // `at` and `decode` are the positions of the next piece in the text and in the decoded
-        // text. `start` is the start of the current range in the text.
+        // `text_position` and `decoded_position` are the positions of the next piece in the text
+        // and in the decoded text. `start` is the start of the current range in the text.
         let mut at = 0;
         let mut read = 0;
         let mut start = None;
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_undone_and_what_is_none_stays() {
+    fn only_valid_escapes_are_decoded() {
         let cases = [
             (
                 TextReading::Unescaped,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_found_in_the_text() {
+    fn decoded_ranges_map_to_the_text() {
         let reading = TextReading::Unescaped;
         let text = br"x\u0061b\/c\\d";
         let read = reading.decode(text);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_that_may_go_on_is_not_whole() {
+    fn incomplete_escape_is_excluded() {
         for (text, whole) in [
             (r"abc\u00", 3),
             (r"abc\\\", 3),

@@ -69,7 +69,7 @@ fn callers_folder() -> SecretSource {
 }
 
 #[tokio::test]
-async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
+async fn request_is_withheld_if_a_secret_has_no_value() {
     let root = tempfile::tempdir().unwrap();
     let known = secret("known", SecretSource::Environment("A".to_owned()), true);
     let opened = vault(root.path(), vec![known.clone()])
@@ -96,7 +96,7 @@ async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
 }
 
 #[tokio::test]
-async fn a_secret_that_no_request_carries_withholds_none() {
+async fn secret_without_a_rule_withholds_no_request() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(
         root.path(),
@@ -117,7 +117,7 @@ async fn a_secret_that_no_request_carries_withholds_none() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
+fn unusable_value_is_rejected_without_being_shown() {
     let refused = |value: &str, is_carried: bool| {
         let secrets = vec![secret(
             "pin",
@@ -135,7 +135,7 @@ fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
 }
 
 #[tokio::test]
-async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
+async fn changed_value_applies_to_the_next_call() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(
         root.path(),
@@ -178,7 +178,7 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
 }
 
 #[tokio::test]
-async fn each_caller_gets_its_own_and_no_other() {
+async fn each_caller_receives_only_its_secrets() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
     put(root.path(), "secrets/github/token/bob", "the-value-of-bob");
@@ -250,7 +250,7 @@ async fn each_caller_gets_its_own_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_callers_value_follows_its_file_and_the_shared_ones() {
+async fn caller_secrets_follow_their_file_and_shared_secrets() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), "shared", "shared-value");
     let secrets = vec![
@@ -302,7 +302,7 @@ async fn a_callers_value_follows_its_file_and_the_shared_ones() {
 }
 
 #[tokio::test]
-async fn the_callers_that_are_kept_are_bounded() {
+async fn number_of_cached_callers_is_bounded() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(root.path(), vec![secret("own", callers_folder(), true)]);
     for index in 0..300 {
@@ -326,7 +326,7 @@ async fn the_callers_that_are_kept_are_bounded() {
 }
 
 #[tokio::test]
-async fn values_of_programs_are_taken_once_and_their_failures_told() {
+async fn programs_run_once_and_their_failures_are_reported() {
     let root = tempfile::tempdir().unwrap();
     let command =
         |script: &str| SecretSource::Command(["sh", "-c", script].map(str::to_owned).into());

@@ -120,7 +120,7 @@ async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
 }
 
 #[tokio::test]
-async fn what_is_set_is_read_until_it_is_deleted_and_by_the_next_process() {
+async fn values_are_readable_until_deleted_and_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
     {
         let notes = kept(&database(&folder), AMPLE);
@@ -167,7 +167,7 @@ async fn what_is_set_is_read_until_it_is_deleted_and_by_the_next_process() {
 }
 
 #[tokio::test]
-async fn owners_and_buckets_see_nothing_of_each_other() {
+async fn owners_and_buckets_are_isolated() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(&folder);
     let buckets = [
@@ -237,7 +237,7 @@ async fn owners_and_buckets_see_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn a_quota_bounds_bytes_and_keys_and_never_what_makes_less() {
+async fn quota_bounds_bytes_and_keys_but_never_reductions() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(&folder);
     let notes = kept(
@@ -331,7 +331,7 @@ async fn the_whole_database_has_a_bound() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_before_it_waits() {
+async fn oversized_operations_are_rejected_before_queueing() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let key = |bytes: usize| "k".repeat(bytes);
@@ -618,7 +618,7 @@ async fn a_quota_holds_under_eight_parallel_writers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
+async fn cancelled_calls_leave_no_partial_changes() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let tasks: Vec<_> = (0..200)
@@ -656,7 +656,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
 }
 
 #[tokio::test]
-async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
+async fn idle_database_is_released_to_other_processes() {
     let folder = tempfile::tempdir().unwrap();
     let first = kept(&database(&folder), AMPLE);
     let second = kept(&database(&folder), AMPLE);
@@ -668,7 +668,7 @@ async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
 }
 
 #[tokio::test]
-async fn one_that_another_process_uses_is_reported_with_what_to_do() {
+async fn database_in_use_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let Ok(_held) = database_file::open(notes.database.folder()) else {
@@ -699,7 +699,7 @@ async fn one_that_another_process_uses_is_reported_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_refused_and_left_alone() {
+async fn file_of_another_kind_is_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let private = PrivateFolder::open(&state, "tests").unwrap();
@@ -730,7 +730,7 @@ async fn what_is_no_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_fails_operations_and_nothing_else() {
+async fn damaged_file_fails_only_operations() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state").join(FILE_NAME);
     {
@@ -798,7 +798,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn it_is_a_map_within_a_quota(steps in steps()) {
+    fn store_behaves_like_a_map_within_a_quota(steps in steps()) {
         const MOST: u64 = 200;
         const KEYS: u64 = 6;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

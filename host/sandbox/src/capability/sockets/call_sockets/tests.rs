@@ -113,7 +113,7 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
     let said = sockets.gate.denials.first_denial().unwrap();
     assert_eq!(
         said,
-        "This tool may connect to no IP address that its grant does not list."
+        "This tool may connect to an IP address only if its grant lists it."
     );
 }
 
