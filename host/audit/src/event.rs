@@ -33,7 +33,7 @@ pub(crate) fn truncate_sentence(text: &str) -> String {
 
 /// An event. Each event is recorded in one line.
 #[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
+#[serde(tag = "event", rename_all = "kebab-case")]
 pub enum AuditEvent {
     /// A plugin was put into service, or its component or tools changed.
     Load {
@@ -326,7 +326,18 @@ impl AuditEvent {
             {
                 LogPart::Rejected
             }
-            _ => LogPart::Main,
+            Self::Load { .. }
+            | Self::Grant { .. }
+            | Self::Refused { .. }
+            | Self::Removed { .. }
+            | Self::Call(_)
+            | Self::Approval { .. }
+            | Self::Operator(_)
+            | Self::Start(_)
+            | Self::Stop {}
+            | Self::Checkpoint { .. }
+            | Self::Rotate { .. }
+            | Self::Lost { .. } => LogPart::Main,
         }
     }
 
@@ -386,7 +397,20 @@ impl AuditEvent {
                     remedy,
                 }
             }
-            other => other,
+            // The texts of these have their maximum length already.
+            Self::Load { .. }
+            | Self::Grant { .. }
+            | Self::Removed { .. }
+            | Self::Call(_)
+            | Self::Approval { .. }
+            | Self::Limit { .. }
+            | Self::Rejected(_)
+            | Self::Operator(_)
+            | Self::Start(_)
+            | Self::Stop {}
+            | Self::Checkpoint { .. }
+            | Self::Rotate { .. }
+            | Self::Lost { .. } => self,
         }
     }
 }
@@ -442,3 +466,6 @@ fn usage<S: Serializer>(usage: &Option<CallUsage>, serializer: S) -> Result<S::O
     );
     used.serialize(serializer)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Helpers of the tests, and tests of all messages that a client receives.
 
 mod question_transports;
+pub(crate) mod revision_changes;
 mod revision_flags;
 mod revision_messages;
 mod revision_requests;

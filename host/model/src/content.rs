@@ -1,6 +1,8 @@
 //! Results of calls: content blocks and structured content, checked and ready to be encoded for a
 //! peer.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -42,6 +44,64 @@ pub enum ContentBody {
     ResourceLink(ResourceLink),
     /// A resource whose content is included.
     Resource(EmbeddedResource),
+}
+
+impl ContentBody {
+    /// Returns the text of a text block.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Image(_) | Self::Audio(_) | Self::ResourceLink(_) | Self::Resource(_) => None,
+        }
+    }
+
+    /// Returns a word for the block: its MIME type if it has data, otherwise its kind.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Image(media) | Self::Audio(media) => &media.mime_type,
+            Self::ResourceLink(_) => "resource link",
+            Self::Resource(resource) => resource.mime_type.as_deref().unwrap_or("resource"),
+        }
+    }
+
+    /// Returns the size of data and texts, in bytes.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image(media) | Self::Audio(media) => media.data.len() + media.mime_type.len(),
+            Self::ResourceLink(link) => {
+                let texts = [&link.title, &link.description, &link.mime_type];
+                link.uri.len()
+                    + link.name.len()
+                    + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            }
+            Self::Resource(EmbeddedResource {
+                uri,
+                mime_type,
+                content,
+            }) => {
+                let content = match content {
+                    ResourceContent::Text(text) => text.len(),
+                    ResourceContent::Blob(bytes) => bytes.len(),
+                };
+                uri.len() + mime_type.as_ref().map_or(0, String::len) + content
+            }
+        }
+    }
+
+    /// Returns a short text for a reader who cannot see the block: its MIME type and size, or its
+    /// URI. Returns the whole text of a text block.
+    pub fn summary(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Image(media) | Self::Audio(media) => {
+                format!("[{}, {} bytes]", media.mime_type, media.data.len()).into()
+            }
+            Self::ResourceLink(link) => format!("[{}]", link.uri).into(),
+            Self::Resource(resource) => format!("[{}]", resource.uri).into(),
+        }
+    }
 }
 
 /// Bytes with a MIME type.

@@ -44,6 +44,7 @@ pub use self::context::plugin_request::PluginRequest;
 pub use self::context::replay_log::{ReplayDeviation, ReplayTape, ReplayedValue, TapedCall};
 pub use self::prepare::compiled::{CompiledFile, UncachedCode};
 pub use self::prepare::component_summary::ComponentSummary;
+pub use self::prepare::linker::IMPORT_PREFIXES;
 pub use self::prepare::prepared_component::PreparedComponent;
 pub use self::reply::raw_description::RawDescription;
 pub use self::reply::reply_check::UncheckedReply;

@@ -181,6 +181,7 @@ impl<'de> Deserialize<'de> for MemberNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::revision_changes::revision_changes;
 
     fn read(text: &str) -> serde_json::Result<CapabilityNames> {
         serde_json::from_str(text)
@@ -234,9 +235,9 @@ mod tests {
                 let kinds = QuestionKind::ALL
                     .into_iter()
                     .filter(|kind| answerable.contains(*kind));
-                format!("  {revision} {:?}\n", kinds.collect::<Vec<_>>())
+                (revision, format!("  {:?}", kinds.collect::<Vec<_>>()))
             });
-            format!("{case}\n{}", kinds.concat())
+            format!("{case}\n{}", revision_changes(kinds))
         });
         insta::assert_snapshot!(lines.concat());
     }

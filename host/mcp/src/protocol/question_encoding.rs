@@ -164,9 +164,8 @@ fn replace_audio(block: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use super::*;
+    use crate::testing::revision_changes::revision_changes;
 
     fn question(kind: QuestionKind, params: Value) -> Question {
         Question {
@@ -195,11 +194,9 @@ mod tests {
             question(QuestionKind::Sampling, sampling),
             question(QuestionKind::Roots, json!({"ignored": 1})),
         ];
-        let mut shown = String::new();
-        for revision in Revision::ALL {
-            writeln!(shown, "{revision}").unwrap();
-            for question in &questions {
-                let mut request = input_request(question, revision).unwrap();
+        let requests = questions.map(|question| {
+            revision_changes(Revision::ALL.map(|revision| {
+                let mut request = input_request(&question, revision).unwrap();
                 if let Some(id) = request
                     .get_mut("params")
                     .and_then(|params| params.get_mut("elicitationId"))
@@ -207,10 +204,10 @@ mod tests {
                     assert_eq!(id.as_str().unwrap().len(), 32);
                     *id = "ID".into();
                 }
-                writeln!(shown, "  {request}").unwrap();
-            }
-        }
-        insta::assert_snapshot!(shown);
+                (revision, request)
+            }))
+        });
+        insta::assert_snapshot!(requests.join("\n"));
     }
 
     #[test]

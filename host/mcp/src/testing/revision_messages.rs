@@ -1,5 +1,6 @@
 //! Tests of the messages that clients of each revision receive.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
 use crate::host::interface::ServerInfo;
 use crate::lists::access_rights::CallerRights;
 use crate::protocol::revision::Revision;
+use crate::testing::revision_changes::revision_changes;
 use crate::testing::stub_host::Stub;
 use crate::testing::stub_items::{ASKING, URIS};
 use crate::testing::test_peer::{Peer, only};
@@ -30,18 +32,34 @@ fn small_pages() -> Arc<Stub> {
     Stub::with(|options| options.page_size = 2)
 }
 
-/// Returns the responses to a request in every revision, one line each.
+/// Returns the responses to a request, in each revision in which they differ from the previous one.
 async fn in_every_revision(method: &str, params: Value) -> String {
-    let mut lines = Vec::new();
+    let mut responses = Vec::new();
     for revision in Revision::ALL {
         let mut peer = Peer::of(small_pages(), revision, CallerRights::All).await;
-        let response = peer.ask(method, params.clone()).await;
-        let said = response.get("result").or(response.get("error")).unwrap();
-        lines.push(format!("{revision}\n{said:#}"));
+        let mut response = peer.ask(method, params.clone()).await;
+        let result = if response.get("result").is_some() {
+            "result"
+        } else {
+            "error"
+        };
+        let mut result = response[result].take();
+        redact_dates(&mut result, revision);
+        responses.push((revision, format!("{result:#}")));
     }
-    lines
-        .join("\n")
-        .replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    revision_changes(responses).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+}
+
+/// Checks and replaces the dates of revisions, which change with each revision.
+fn redact_dates(result: &mut Value, revision: Revision) {
+    if let Some(chosen) = result.get_mut("protocolVersion") {
+        assert_eq!(*chosen, revision.as_str());
+        *chosen = "REVISION".into();
+    }
+    if let Some(supported) = result.get_mut("supportedVersions") {
+        assert_eq!(*supported, json!(Revision::dates()));
+        *supported = "REVISIONS".into();
+    }
 }
 
 #[tokio::test]
@@ -92,7 +110,7 @@ async fn every_method_in_every_revision() {
 
 #[tokio::test]
 async fn the_server_describes_itself_in_every_revision() {
-    let mut said = Vec::new();
+    let mut descriptions = Vec::new();
     for revision in Revision::ALL {
         let host = Stub::with(|options| {
             options.server = ServerInfo {
@@ -114,20 +132,19 @@ async fn the_server_describes_itself_in_every_revision() {
         } else {
             "server/discover"
         };
-        said.push(format!(
-            "{revision}\n{:#}",
-            peer.result(method, hello).await
-        ));
+        let mut result = peer.result(method, hello).await;
+        redact_dates(&mut result, revision);
+        let mut text = format!("{result:#}");
         if !revision.features().sessions {
             let read = peer
                 .result("resources/read", json!({"uri": "test://a"}))
                 .await;
-            said.push(format!("any other result\n{:#}", read["_meta"]));
+            let _ = write!(text, "\nany other result\n{:#}", read["_meta"]);
         }
+        descriptions.push((revision, text));
     }
     insta::assert_snapshot!(
-        said.join("\n")
-            .replace(env!("CARGO_PKG_VERSION"), "VERSION")
+        revision_changes(descriptions).replace(env!("CARGO_PKG_VERSION"), "VERSION")
     );
 }
 

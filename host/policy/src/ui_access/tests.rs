@@ -31,7 +31,6 @@ fn every_key_is_read() {
 #[test]
 fn a_mistake_names_its_place_and_the_nearest_key() {
     let mistakes = [
-        "[iu]",
         "[ui]\nconect = []",
         "[ui]\nresource = []",
         "[ui]\nframe = []",

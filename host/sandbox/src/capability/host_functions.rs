@@ -69,11 +69,15 @@ impl HostFunctions {
 
     /// Logs a message within the budget of the call. A guest that logs in a loop exhausts its own
     /// budget and not the operator's disk.
-    pub(crate) fn log(&self, level: LogLevel, message: &str) {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a limit of these calls can end the call without changes to the callers"
+    )]
+    pub(crate) fn log(&self, level: LogLevel, message: &str) -> Result<(), Limit> {
         let mut reported = self.lock_reports();
         if reported.log_bytes_left == 0 {
             reported.log_dropped += 1;
-            return;
+            return Ok(());
         }
         let message = self.secrets.scrub(message).into_owned();
         let part = truncate(&message, reported.log_bytes_left);
@@ -83,6 +87,7 @@ impl HostFunctions {
             self.observer
                 .log(LogLevel::Warning, &Limit::Log(self.log_limit).to_string());
         }
+        Ok(())
     }
 
     /// Returns the number of messages that were dropped because the budget was exhausted.
@@ -92,7 +97,16 @@ impl HostFunctions {
 
     /// Reports progress. MCP requires it to increase, so NaN and values that do not increase are
     /// dropped.
-    pub(crate) fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a limit of these calls can end the call without changes to the callers"
+    )]
+    pub(crate) fn progress(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+    ) -> Result<(), Limit> {
         let mut reported = self.lock_reports();
         if progress.is_finite() && progress > reported.progress {
             reported.progress = progress;
@@ -106,20 +120,26 @@ impl HostFunctions {
                 message,
             });
         }
+        Ok(())
     }
 
     /// Reports that a resource changed. The observer ignores resources that the plugin does not
     /// offer.
-    pub(crate) fn resource_updated(&self, uri: &str) {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a limit of these calls can end the call without changes to the callers"
+    )]
+    pub(crate) fn resource_updated(&self, uri: &str) -> Result<(), Limit> {
         let mut reported = self.lock_reports();
         if reported.updates >= MAX_RESOURCE_UPDATES || uri.len() > MAX_UPDATED_URI_BYTES {
-            return;
+            return Ok(());
         }
         reported.updates += 1;
         // Release the lock first: the observer takes longer than anything that is done under the
         // lock.
         drop(reported);
         self.observer.resource_updated(uri);
+        Ok(())
     }
 
     /// Returns whether the call was cancelled.

@@ -11,7 +11,7 @@ use crate::wasi::p3;
 
 /// Prefixes of the names of all imports that a plugin can have. They are always linked. The grant
 /// decides about their use.
-pub(crate) const IMPORT_PREFIXES: [&str; 11] = [
+pub const IMPORT_PREFIXES: [&str; 11] = [
     "toolbay:plugin/",
     "wasi:cli/",
     "wasi:clocks/",

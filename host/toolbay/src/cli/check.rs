@@ -486,3 +486,29 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "wit": about.wit,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use toolbay_sandbox::IMPORT_PREFIXES;
+
+    use super::*;
+
+    #[test]
+    fn every_import_that_is_linked_has_a_use() {
+        for prefix in IMPORT_PREFIXES {
+            assert!(
+                INTERFACE_USES.iter().any(|(known, _)| *known == prefix),
+                "{prefix}"
+            );
+        }
+        for (known, _) in INTERFACE_USES {
+            assert!(
+                known.is_empty()
+                    || IMPORT_PREFIXES
+                        .iter()
+                        .any(|prefix| known.starts_with(prefix)),
+                "{known}"
+            );
+        }
+    }
+}

@@ -7,8 +7,7 @@ use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{ApprovalNote, CallNote, DenialNote, ServerActivity, TextExcerpt};
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
-    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock,
-    ContentBody, ErrorKind, ToolOutput,
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, ToolOutput,
 };
 
 use crate::approval::ruling::REMEMBERED_OUTCOME;
@@ -268,7 +267,10 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
                 if text.len() > MAX_TEXT_BYTES {
                     break;
                 }
-                text.push_str(&block_text(block));
+                let block = block.body.summary();
+                // Slightly more than the maximum, so that the excerpt is recognized as truncated.
+                let end = block.floor_char_boundary(MAX_TEXT_BYTES + 4);
+                text.push_str(block.get(..end).unwrap_or_default());
                 text.push('\n');
             }
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {
@@ -283,25 +285,10 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
     }
 }
 
-fn block_text(block: &ContentBlock) -> String {
-    match &block.body {
-        // Slightly more than the maximum, so that the excerpt is recognized as truncated.
-        ContentBody::Text(text) => text
-            .get(..text.floor_char_boundary(MAX_TEXT_BYTES + 4))
-            .unwrap_or_default()
-            .to_owned(),
-        ContentBody::Image(media) | ContentBody::Audio(media) => {
-            format!("[{}, {} bytes]", media.mime_type, media.data.len())
-        }
-        ContentBody::ResourceLink(link) => format!("[{}]", link.uri),
-        ContentBody::Resource(resource) => format!("[{}]", resource.uri),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use toolbay_model::{MediaContent, SchemaViolation};
+    use toolbay_model::{ContentBlock, ContentBody, MediaContent, SchemaViolation};
 
     use super::*;
 

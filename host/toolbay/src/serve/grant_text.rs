@@ -5,19 +5,26 @@ use std::path::PathBuf;
 use toolbay_catalog::{GrantReport, LimitOverrides};
 use toolbay_model::text::format_thousands;
 use toolbay_model::{LimitValue, Limits};
-use toolbay_policy::{MountAccess, ScratchPermission, StateGrant, StateScope};
+use toolbay_policy::{MountAccess, Permissions, ScratchPermission, StateGrant, StateScope};
 
 /// Returns one line per permission of a grant.
 pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
-    let permissions = &granted.permissions;
+    let Permissions {
+        environment,
+        mounts,
+        scratch,
+        http,
+        tcp,
+        private_networks,
+        deterministic,
+        state,
+        ui,
+    } = &granted.permissions;
     let mut lines = Vec::new();
-    if !permissions.environment.is_empty() {
-        lines.push(format!(
-            "environment variables: {}",
-            permissions.environment.join(", ")
-        ));
+    if !environment.is_empty() {
+        lines.push(format!("environment variables: {}", environment.join(", ")));
     }
-    for mount in &permissions.mounts {
+    for mount in mounts {
         let access = match mount.access {
             MountAccess::Read => "read-only",
             MountAccess::ReadWrite => "read-write",
@@ -47,31 +54,28 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         guest,
         size,
         entries,
-    }) = &permissions.scratch
+    }) = scratch
     {
         lines.push(format!(
             "temporary folder: {guest} (at most {}, at most {entries} entries)",
             size.display().iec()
         ));
     }
-    if !permissions.http.is_empty() {
-        lines.push(format!("HTTP requests: {}", join_list(&permissions.http)));
+    if !http.is_empty() {
+        lines.push(format!("HTTP requests: {}", join_list(http)));
     }
-    if !permissions.tcp.is_empty() {
-        lines.push(format!("TCP connections: {}", join_list(&permissions.tcp)));
+    if !tcp.is_empty() {
+        lines.push(format!("TCP connections: {}", join_list(tcp)));
     }
-    if !permissions.private_networks.is_empty() {
-        lines.push(format!(
-            "private networks: {}",
-            join_list(&permissions.private_networks)
-        ));
+    if !private_networks.is_empty() {
+        lines.push(format!("private networks: {}", join_list(private_networks)));
     }
-    lines.extend(permissions.ui.summary_lines());
-    if permissions.deterministic {
+    lines.extend(ui.summary_lines());
+    if *deterministic {
         lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }
-    if let Some(StateGrant { size, keys, scope }) = permissions.state {
-        let scope = if scope == StateScope::Caller {
+    if let Some(StateGrant { size, keys, scope }) = state {
+        let scope = if *scope == StateScope::Caller {
             " for each caller"
         } else {
             ""
@@ -79,7 +83,7 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         lines.push(format!(
             "state: {} and {} keys{scope}",
             size.display().iec(),
-            format_thousands(keys)
+            format_thousands(*keys)
         ));
     }
     lines

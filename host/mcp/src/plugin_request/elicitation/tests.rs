@@ -17,6 +17,7 @@ use crate::host::interface::ClientCall;
 use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer};
 use crate::host::request_state::{self, RequestStates};
 use crate::protocol::revision::Revision;
+use crate::testing::revision_changes::revision_changes;
 use crate::testing::stub_host::Stub;
 use crate::testing::test_peer::Peer;
 use crate::testing::test_questions::{everything, question, said};
@@ -73,30 +74,34 @@ fn text(response: &Value) -> &str {
 #[tokio::test]
 async fn every_kind_of_question_in_every_revision_with_sessions() {
     let mut shown = String::new();
-    for revision in with_sessions() {
-        for kind in QuestionKind::ALL {
+    for kind in QuestionKind::ALL {
+        let mut requests = Vec::new();
+        for revision in with_sessions() {
             let mut peer = Peer::declaring(asking(kind), revision, everything()).await;
             let id = peer.call().await;
             let mut message = peer.receive().await;
-            write!(shown, "{revision} {kind:?}: ").unwrap();
-            if message.get("method").is_some() {
-                peer.answer(&message, json!({"answered": true})).await;
-                let response = peer.receive().await;
-                assert_eq!(
-                    (&response["id"], text(&response)),
-                    (&json!(id), r#"{"answered":true}"#)
-                );
-                assert_eq!(message["jsonrpc"], "2.0");
-                message["id"] = "ID".into();
-                if message["params"].get("elicitationId").is_some() {
-                    message["params"]["elicitationId"] = "ID".into();
-                }
-                writeln!(shown, "{message}").unwrap();
-            } else {
-                writeln!(shown, "{}", text(&message)).unwrap();
-            }
+            requests.push((
+                revision,
+                if message.get("method").is_some() {
+                    peer.answer(&message, json!({"answered": true})).await;
+                    let response = peer.receive().await;
+                    assert_eq!(
+                        (&response["id"], text(&response)),
+                        (&json!(id), r#"{"answered":true}"#)
+                    );
+                    assert_eq!(message["jsonrpc"], "2.0");
+                    message["id"] = "ID".into();
+                    if message["params"].get("elicitationId").is_some() {
+                        message["params"]["elicitationId"] = "ID".into();
+                    }
+                    message.to_string()
+                } else {
+                    text(&message).to_owned()
+                },
+            ));
             assert!(peer.already().is_none() && peer.session.in_flight.is_empty());
         }
+        writeln!(shown, "{kind:?}\n{}", revision_changes(requests)).unwrap();
     }
     insta::assert_snapshot!(shown);
 }

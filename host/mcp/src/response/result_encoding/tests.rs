@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::*;
+use crate::testing::revision_changes::revision_changes;
 
 fn block(body: ContentBody) -> ContentBlock {
     ContentBlock {
@@ -49,16 +50,11 @@ fn everything() -> ToolOutput {
 
 #[test]
 fn a_result_in_every_revision() {
-    let shaped: Vec<String> = Revision::ALL
-        .into_iter()
-        .map(|revision| {
-            format!(
-                "{revision}\n{:#}",
-                Value::Object(tool_result(everything(), revision))
-            )
-        })
-        .collect();
-    insta::assert_snapshot!(shaped.join("\n"));
+    let results = Revision::ALL.map(|revision| {
+        let result = Value::Object(tool_result(everything(), revision));
+        (revision, format!("{result:#}"))
+    });
+    insta::assert_snapshot!(revision_changes(results));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc::{self, UnboundedSender};
+use toolbay_model::Limit;
 use wasmtime::component::{Accessor, Source, StreamConsumer, StreamReader, StreamResult};
 use wasmtime::{AsContextMut as _, StoreContextMut};
 
@@ -98,7 +99,7 @@ impl StreamConsumer<StoreState> for ActEventReader {
             let state = store.data();
             state.memory_budget.charge(bytes)?;
             if let ToolEvent::Content(part) = &mut event {
-                report_progress(state, &std::mem::take(&mut part.metadata));
+                report_progress(state, &std::mem::take(&mut part.metadata))?;
             }
             self.is_over = matches!(event, ToolEvent::Error(_));
             // A closed receiver needs no further events.
@@ -112,14 +113,15 @@ impl StreamConsumer<StoreState> for ActEventReader {
 }
 
 /// Reports the tool's progress to the caller, if the metadata contain it.
-fn report_progress(state: &StoreState, metadata: &ActMetadata) {
+fn report_progress(state: &StoreState, metadata: &ActMetadata) -> Result<(), Limit> {
     if let Some(done) = hints::read_number(metadata, "std:progress") {
         state.imports.progress(
             done,
             hints::read_number(metadata, "std:progress-total"),
             None,
-        );
+        )?;
     }
+    Ok(())
 }
 
 /// Returns the number of bytes that an event holds.

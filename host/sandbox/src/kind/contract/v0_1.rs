@@ -173,8 +173,7 @@ impl types::Host for StoreState {}
 
 impl host::Host for StoreState {
     fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
-        self.imports.log(log_level(level), &message);
-        Ok(())
+        Ok(self.imports.log(log_level(level), &message)?)
     }
 
     fn progress(
@@ -183,8 +182,7 @@ impl host::Host for StoreState {
         total: Option<f64>,
         message: Option<String>,
     ) -> wasmtime::Result<()> {
-        self.imports.progress(progress, total, message.as_deref());
-        Ok(())
+        Ok(self.imports.progress(progress, total, message.as_deref())?)
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {

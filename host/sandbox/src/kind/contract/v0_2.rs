@@ -405,8 +405,7 @@ impl types::Host for StoreState {}
 
 impl host::Host for StoreState {
     fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
-        self.imports.log(log_level(level), &message);
-        Ok(())
+        Ok(self.imports.log(log_level(level), &message)?)
     }
 
     fn progress(
@@ -415,8 +414,7 @@ impl host::Host for StoreState {
         total: Option<f64>,
         message: Option<String>,
     ) -> wasmtime::Result<()> {
-        self.imports.progress(progress, total, message.as_deref());
-        Ok(())
+        Ok(self.imports.progress(progress, total, message.as_deref())?)
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
@@ -444,8 +442,7 @@ impl host::Host for StoreState {
     }
 
     fn resource_updated(&mut self, uri: String) -> wasmtime::Result<()> {
-        self.imports.resource_updated(&uri);
-        Ok(())
+        Ok(self.imports.resource_updated(&uri)?)
     }
 }
 

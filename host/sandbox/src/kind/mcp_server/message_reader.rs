@@ -105,25 +105,29 @@ impl MessageIntake {
             Ok(GuestMessage::Response(..)) => MessageKind::Ignored,
             Ok(GuestMessage::Request { id, method }) => MessageKind::Request(id, method),
             Ok(GuestMessage::Notification(notice)) => {
-                self.forward_notification(notice, id);
+                self.forward_notification(notice, id)?;
                 MessageKind::Ignored
             }
             Err(why) => MessageKind::Malformed(why),
         })
     }
 
-    fn forward_notification(&self, notice: GuestNotification, id: Option<u64>) {
+    fn forward_notification(
+        &self,
+        notice: GuestNotification,
+        id: Option<u64>,
+    ) -> Result<(), Limit> {
         match notice {
             GuestNotification::Progress(token, progress) if token == id => {
                 self.host_functions.progress(
                     progress.progress,
                     progress.total,
                     progress.message.as_deref(),
-                );
+                )
             }
             GuestNotification::Log(level, text) => self.host_functions.log(level, &text),
             GuestNotification::Updated(uri) => self.host_functions.resource_updated(&uri),
-            GuestNotification::Progress(..) | GuestNotification::Other => {}
+            GuestNotification::Progress(..) | GuestNotification::Other => Ok(()),
         }
     }
 }

@@ -38,8 +38,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 } else {
                     context + ": " + &message
                 };
-                store.data_mut().imports.log(level.into(), &text);
-                Ok(())
+                Ok(store.data_mut().imports.log(level.into(), &text)?)
             },
         )?;
     }

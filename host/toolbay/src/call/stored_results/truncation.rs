@@ -64,7 +64,7 @@ pub(crate) fn output_size(output: &ToolOutput) -> usize {
     output
         .content
         .iter()
-        .map(|content| block_size(&content.body))
+        .map(|content| content.body.byte_len())
         .sum::<usize>()
         + output.structured.as_ref().map_or(0, json_size)
         + if output.meta.is_empty() {
@@ -117,7 +117,7 @@ pub(crate) fn truncate_output(
         text
     });
     for (number, content) in (1..).zip(content) {
-        let size = block_size(&content.body);
+        let size = content.body.byte_len();
         if size <= room {
             room -= size;
             parts.extend(stored_part(content.body.clone()));
@@ -129,20 +129,20 @@ pub(crate) fn truncate_output(
             Some((_, rest)) => format!("the last {} of block {number}", format_size(*rest)),
             None => format!(
                 "block {number} ({}, {})",
-                block_kind(&content.body),
+                content.body.label(),
                 format_size(size)
             ),
         });
         parts.extend(stored_part(content.body));
         if let Some((beginning, _)) = begun {
-            room -= block_size(&beginning.body);
+            room -= beginning.body.byte_len();
             shown.content.push(beginning);
         }
     }
     let has_text = shown
         .content
         .iter()
-        .any(|content| matches!(content.body, ContentBody::Text(_)));
+        .any(|content| content.body.text().is_some());
     if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
         // Like the text that a client without structured content receives.
         let begun = excerpt(&plain_content(ContentBody::Text(text.clone())), room);
@@ -208,10 +208,10 @@ impl FittedResult {
             Some(ResultLink { address, ttl }) => {
                 let ttl = format_duration(*ttl);
                 // For a single text, the offset at which it continues.
-                let seen = match output.content.first().map(|content| &content.body) {
-                    Some(ContentBody::Text(text)) => text.len(),
-                    _ => 0,
-                };
+                let first = output.content.first();
+                let seen = first
+                    .and_then(|content| content.body.text())
+                    .map_or(0, str::len);
                 let _ = write!(
                     note,
                     " The resource {address} has the whole result for {ttl}; appended to that URI, "
@@ -286,9 +286,7 @@ fn copy_exact(bytes: &Bytes) -> Bytes {
 /// Returns the beginning of a text, cut at a suitable position within `room`, and the number of
 /// missing bytes. Returns `None` for other content, or if `room` is too small.
 fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
-    let ContentBody::Text(text) = &content.body else {
-        return None;
-    };
+    let text = content.body.text()?;
     if room < MIN_EXCERPT_BYTES {
         return None;
     }
@@ -319,42 +317,6 @@ fn cut_position(text: &str, most: usize) -> usize {
     after(begin.rfind('\n'), line)
         .or_else(|| after(begin.rfind(' '), word))
         .unwrap_or(most)
-}
-
-fn block_kind(body: &ContentBody) -> &str {
-    match body {
-        ContentBody::Text(_) => "text",
-        ContentBody::Image(media) | ContentBody::Audio(media) => &media.mime_type,
-        ContentBody::ResourceLink(_) => "resource link",
-        ContentBody::Resource(resource) => resource.mime_type.as_deref().unwrap_or("resource"),
-    }
-}
-
-/// Returns the size of a block, in bytes.
-fn block_size(body: &ContentBody) -> usize {
-    match body {
-        ContentBody::Text(text) => text.len(),
-        ContentBody::Image(media) | ContentBody::Audio(media) => {
-            media.data.len() + media.mime_type.len()
-        }
-        ContentBody::ResourceLink(link) => {
-            let texts = [&link.title, &link.description, &link.mime_type];
-            link.uri.len()
-                + link.name.len()
-                + texts.into_iter().flatten().map(String::len).sum::<usize>()
-        }
-        ContentBody::Resource(EmbeddedResource {
-            uri,
-            mime_type,
-            content,
-        }) => {
-            let content = match content {
-                ResourceContent::Text(text) => text.len(),
-                ResourceContent::Blob(bytes) => bytes.len(),
-            };
-            uri.len() + mime_type.as_ref().map_or(0, String::len) + content
-        }
-    }
 }
 
 /// Returns the length of a value's JSON text, in bytes.

@@ -1,6 +1,7 @@
 //! `toolbay audit show`: prints the matching lines of the audit log.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -15,6 +16,13 @@ use crate::observe::call_outcome::OutcomeLabel;
 
 /// Maximum length of a printed column, in bytes.
 const MAX_COLUMN_BYTES: usize = 2_000;
+
+/// Width of the column with events: the length of the longest name.
+static EVENT_WIDTH: LazyLock<usize> = LazyLock::new(|| longest(AuditEvent::NAMES));
+
+/// Width of the column with outcomes: the length of the longest word.
+static OUTCOME_WIDTH: LazyLock<usize> =
+    LazyLock::new(|| longest(CallEnding::all().map(CallEnding::as_str)));
 
 /// Number of lines that are written at once.
 const LINES_PER_WRITE: usize = 500;
@@ -127,15 +135,22 @@ fn render_line(record: &Map<String, Value>) -> String {
     render_row(columns, &render_details(record))
 }
 
-/// Formats columns of a fixed width. Longer text exceeds it, because the log is printed while it is
+/// Formats columns of a fixed width. Longer names exceed it, because the log is printed while it is
 /// read.
 fn render_row(columns: [String; 6], details: &str) -> String {
     let [time, event, outcome, caller, plugin, tool] =
         columns.map(|text| clean_line(&text, MAX_COLUMN_BYTES));
     let text = format!(
-        "{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}"
+        "{time:19}  {event:event_width$}  {outcome:outcome_width$}  {caller:16}  {plugin:16}  {tool:24}  {details}",
+        event_width = *EVENT_WIDTH,
+        outcome_width = *OUTCOME_WIDTH,
     );
     text.trim_end().to_owned() + "\n"
+}
+
+/// Returns the length of the longest word.
+fn longest(words: impl IntoIterator<Item = &'static str>) -> usize {
+    words.into_iter().map(str::len).max().unwrap_or_default()
 }
 
 fn since(text: &str) -> Result<SystemTime, String> {
@@ -273,6 +288,21 @@ mod tests {
         ));
         assert_eq!(forged.matches('\n').count(), 1, "{forged}");
         assert!(!forged.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn columns_are_aligned_for_every_event_and_outcome() {
+        let caller_column = |event: &str, outcome: &str| {
+            let columns = ["", event, outcome, "CALLER", "", ""].map(str::to_owned);
+            render_row(columns, "").find("CALLER")
+        };
+        let expected = caller_column("", "");
+        for event in AuditEvent::NAMES {
+            assert_eq!(caller_column(event, ""), expected, "{event}");
+        }
+        for outcome in CallEnding::all().map(CallEnding::as_str) {
+            assert_eq!(caller_column("", outcome), expected, "{outcome}");
+        }
     }
 
     #[test]

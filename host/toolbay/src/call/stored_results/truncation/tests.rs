@@ -53,7 +53,7 @@ fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, boo
     let words = |content: ContentBlock| match content.body {
         ContentBody::Text(text) if text.len() > 1000 => format!("text of {}", text.len()),
         ContentBody::Text(text) => text,
-        body => format!("{} of {}", block_kind(&body), block_size(&body)),
+        body => format!("{} of {}", body.label(), body.byte_len()),
     };
     (
         output.content.into_iter().map(words).collect(),
