@@ -727,7 +727,8 @@ fn no_state_is_stored_if_the_folder_is_empty_or_unusable() {
     let mut server = StdioServer::start(&folder);
     // The problem is reported when the grant is loaded, before any call.
     server.log.wait_for("state.redb");
-    let unavailable = "the state is not available at the moment; the server's log states the reason";
+    let unavailable =
+        "the state is not available at the moment; the server's log states the reason";
     assert_eq!(
         run_steps(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])),
         [unavailable; 2]

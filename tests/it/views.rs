@@ -411,7 +411,9 @@ fn problems_of_views_are_reported_before_they_are_used() {
         .run()
         .stdout;
     assert!(
-        checked.contains("tool \"lost\": the plugin lists no resource \"ui://lost/view\" for its view"),
+        checked.contains(
+            "tool \"lost\": the plugin lists no resource \"ui://lost/view\" for its view"
+        ),
         "{checked}"
     );
     folder.put("lost.toml", "[permissions.ui]\nconect = []");

@@ -351,9 +351,7 @@ impl ChainVerifier {
             let noun = self.part.noun();
             self.report_at(
                 None,
-                format!(
-                    "line {seq} of {noun} does not match the hash in other lines of the log"
-                ),
+                format!("line {seq} of {noun} does not match the hash in other lines of the log"),
             );
         }
     }

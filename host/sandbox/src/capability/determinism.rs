@@ -184,11 +184,7 @@ mod tests {
             .iter()
             .map(|other| random(*other, "random"))
             .collect();
-        assert_eq!(
-            numbers.len(),
-            others.len(),
-            "each request is different"
-        );
+        assert_eq!(numbers.len(), others.len(), "each request is different");
         assert!(
             others
                 .iter()

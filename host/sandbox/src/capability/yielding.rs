@@ -115,7 +115,9 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 chime.reset();
                 exchanges.advance(&requests);
             }
-            let yielded = [&bell, &chime].map(|wakes| wakes.end_poll()).contains(&true);
+            let yielded = [&bell, &chime]
+                .map(|wakes| wakes.end_poll())
+                .contains(&true);
             match polled {
                 Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
                 Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),

@@ -113,7 +113,9 @@ async fn call(
                 client
                     .send("tasks/cancel", into_object(json!({"taskId": id})))
                     .await?;
-                bail!("the tool asks its user a question, which --task cannot answer: call it from a client");
+                bail!(
+                    "the tool asks its user a question, which --task cannot answer: call it from a client"
+                );
             }
             _ => {}
         }

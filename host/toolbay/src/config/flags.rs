@@ -6,10 +6,7 @@ use toolbay_mcp::http::ListenAddress;
 
 /// Settings from the command line. They override the file and variables.
 #[derive(Clone, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a separate option"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub struct Flags {
     /// `--config`.
     pub config: Option<PathBuf>,

@@ -320,8 +320,7 @@ mod tests {
         let default = || read(ConfigLocation::Default);
         let required = || read(ConfigLocation::Required);
         assert_eq!(default(), Ok(None));
-        let gone =
-            "toolbay.toml does not exist any more; to run without a configuration, restart the server";
+        let gone = "toolbay.toml does not exist any more; to run without a configuration, restart the server";
         assert_eq!(required(), Err(gone.to_owned()));
         std::os::unix::fs::symlink("missing", &path).unwrap();
         let dangling = Err("toolbay.toml is a link to a file that does not exist".to_owned());

@@ -192,10 +192,7 @@ mod tests {
     /// Returns the remaining tokens of a configuration when its file has this text.
     fn left(before: &str, now: &str) -> Option<Vec<Left>> {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
-        assert!(
-            narrowed.http.needs_token(),
-            "a token is still required"
-        );
+        assert!(narrowed.http.needs_token(), "a token is still required");
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
         let tokens = narrowed.http.tokens.iter();
         Some(

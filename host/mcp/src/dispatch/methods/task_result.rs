@@ -151,8 +151,7 @@ async fn ask_client(
                 };
                 let take = |bytes| session.intake.try_reserve(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
-                    let what =
-                        "There is no capacity for the client's answers: too many requests are running or queued.";
+                    let what = "There is no capacity for the client's answers: too many requests are running or queued.";
                     live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
                 }
             }

@@ -181,10 +181,11 @@ fn check_field(schema: &Value) -> Result<(), String> {
 ///
 /// Returns the name of the first other member.
 fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
-    match members
-        .keys()
-        .find(|name| !known.iter().any(|keywords| keywords.contains(&name.as_str())))
-    {
+    match members.keys().find(|name| {
+        !known
+            .iter()
+            .any(|keywords| keywords.contains(&name.as_str()))
+    }) {
         Some(name) => Err(truncate_name(name)),
         None => Ok(()),
     }

@@ -40,11 +40,9 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     }
     lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
-    lines.extend(
-        private_networks
-            .iter()
-            .map(|network| format!("reach the private network {network} with these requests and connections")),
-    );
+    lines.extend(private_networks.iter().map(|network| {
+        format!("reach the private network {network} with these requests and connections")
+    }));
     let carried = environment
         .secrets
         .secrets()
@@ -157,10 +155,7 @@ mod tests {
         read environment variables of the server: LANG, TZ
         keep data for later calls, also of other callers
         ");
-        assert!(
-            !all.contains("srv"),
-            "a host path is shown: {all}"
-        );
+        assert!(!all.contains("srv"), "a host path is shown: {all}");
         let own = "[permissions]\nstate = { scope = \"caller\" }";
         assert_eq!(of(own), "keep data for later calls of the same caller");
     }

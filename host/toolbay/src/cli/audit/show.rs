@@ -22,7 +22,7 @@ static EVENT_WIDTH: LazyLock<usize> = LazyLock::new(|| longest(AuditEvent::NAMES
 
 /// Width of the column with outcomes: the length of the longest word.
 static OUTCOME_WIDTH: LazyLock<usize> =
-    LazyLock::new(|| longest(CallEnding::all().map(CallEnding::as_str)));
+    LazyLock::new(|| longest(OutcomeLabel::all().map(OutcomeLabel::as_str)));
 
 /// Number of lines that are written at once.
 const LINES_PER_WRITE: usize = 500;
@@ -300,7 +300,7 @@ mod tests {
         for event in AuditEvent::NAMES {
             assert_eq!(caller_column(event, ""), expected, "{event}");
         }
-        for outcome in CallEnding::all().map(CallEnding::as_str) {
+        for outcome in OutcomeLabel::all().map(OutcomeLabel::as_str) {
             assert_eq!(caller_column("", outcome), expected, "{outcome}");
         }
     }

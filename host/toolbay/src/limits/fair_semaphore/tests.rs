@@ -230,7 +230,10 @@ async fn a_dropped_waiter_leaves_and_its_grant_goes_to_the_next() {
     let mut third = queued(&semaphore, 4, WaitPriority::New).await;
     drop(first);
     drop(held);
-    assert!(now(&mut third).await.is_none(), "the second waiter was granted the permit");
+    assert!(
+        now(&mut third).await.is_none(),
+        "the second waiter was granted the permit"
+    );
     drop(second);
     let third = now(&mut third).await.unwrap();
     drop(third);

@@ -19,7 +19,10 @@ async fn a_folder_is_private_and_gone_after_its_call() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("scratch");
     let scratches = Arc::new(TemporaryFolders::new(root.clone(), 2));
-    assert!(!root.exists(), "no directory is created before it is needed");
+    assert!(
+        !root.exists(),
+        "no directory is created before it is needed"
+    );
     let one = scratches.create().await.unwrap();
     let two = scratches.create().await.unwrap();
     let own = names(&root).pop().unwrap();

@@ -91,10 +91,7 @@ const EXAMPLE: [&str; 2] = ["*.example.com:443", "8.8.4.4:53"];
 #[tokio::test]
 async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_rule() {
     let mut sockets = sockets(&EXAMPLE, &[], 1 << 20);
-    assert!(
-        !connects(&sockets, "8.8.8.8:443"),
-        "no name was resolved"
-    );
+    assert!(!connects(&sockets, "8.8.8.8:443"), "no name was resolved");
     assert_eq!(
         resolved(&mut sockets, "Public.Example.COM.")
             .await
