@@ -84,7 +84,7 @@ impl Components {
             },
             ..Config::default()
         };
-        let mut settings = config.sandbox()?;
+        let mut settings = config.sandbox_settings()?;
         settings.compiler = None;
         let cache = settings
             .cache
@@ -148,7 +148,7 @@ impl Components {
         let plugins = self.config.plugins.clone();
         Arc::new(PluginLoader::new(
             self.sandbox.clone(),
-            self.config.rules(),
+            self.config.load_policy(),
             plugins,
         ))
         .load(ID.to_owned())
@@ -300,7 +300,7 @@ impl CallObserver for Watcher {
         );
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }

@@ -68,7 +68,7 @@ impl Grants {
     ///
     /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
-        let mut settings = Config::default().sandbox()?;
+        let mut settings = Config::default().sandbox_settings()?;
         (settings.max_calls, settings.cache, settings.compiler) = (0, None, None);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -114,7 +114,7 @@ impl Grants {
             return;
         }
         let config = config.unwrap_or_default();
-        let rules = config.rules();
+        let rules = config.load_policy();
         assert!(
             within(&rules.ceiling, &Limits::UTMOST),
             "{:?}",
@@ -155,7 +155,7 @@ impl Grants {
             "{:?}",
             config.clamp_messages()
         );
-        assert!(config.sandbox().is_ok());
+        assert!(config.sandbox_settings().is_ok());
         // When a plugin crashes, this duration is added to the clock.
         assert!(
             Instant::now()

@@ -231,7 +231,7 @@ fn same_id(line: &[u8], id: &RequestId) {
     let answered = text(id);
     let same = match id {
         RequestId::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
-        RequestId::Number(_) | RequestId::Spelled(_) => sent == answered,
+        RequestId::Number(_) | RequestId::Verbatim(_) => sent == answered,
     };
     assert!(same, "the id {sent} is answered as {answered}");
 }

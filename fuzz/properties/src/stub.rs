@@ -36,11 +36,11 @@ struct Stub {
 pub(crate) fn server(names: impl IntoIterator<Item = String>, request: ByteSize) -> Arc<McpServer> {
     let options = ProtocolOptions {
         page_size: PAGE,
-        usage: true,
-        traced: false,
-        request,
-        requests: ByteSize::mib(256),
-        grace: Duration::from_mins(1),
+        includes_usage: true,
+        is_traced: false,
+        max_message_size: request,
+        max_total_request_size: ByteSize::mib(256),
+        grace_period: Duration::from_mins(1),
         tasks: TaskOptions::default(),
         server: ServerInfo::default(),
         schemas: toolbay_model::SchemaForm::default(),
@@ -165,7 +165,7 @@ impl ListSource for Stub {
         };
         Some(ListPage {
             items,
-            more,
+            has_more: more,
             view: self.view(query.rights),
         })
     }
@@ -187,7 +187,7 @@ impl ListSource for Stub {
 
     fn view(&self, _rights: &CallerRights) -> CallerView {
         CallerView {
-            listing: 1,
+            version: 1,
             tools: 1,
             prompts: 1,
             resources: 1,
@@ -257,7 +257,7 @@ impl QueuePlace for Free {
     ) -> BoxFuture<'_, CallResult> {
         let kind = call.request.kind();
         let target = call.request.target().to_owned();
-        let result = if !call.permitted || !self.names.contains(&target) {
+        let result = if !call.is_permitted || !self.names.contains(&target) {
             Err(CallFailure::Unknown(kind, target))
         } else {
             observer.log(LogLevel::Warning, "Soon.");

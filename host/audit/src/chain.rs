@@ -48,11 +48,11 @@ pub(crate) fn to_digest(digest: &digest::Digest) -> Digest {
 
 /// Parses a digest of 64 lower-case hexadecimal digits.
 pub(crate) fn parse_hash(text: &[u8]) -> Option<Digest> {
-    let lower = text.len() == HASH_DIGITS
+    let is_lower_hex = text.len() == HASH_DIGITS
         && text
             .iter()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let bytes = lower.then(|| hex::decode(text).ok())??;
+    let bytes = is_lower_hex.then(|| hex::decode(text).ok())??;
     Some(Digest::new(bytes.try_into().ok()?))
 }
 
@@ -122,7 +122,7 @@ pub(crate) enum ChainEvent {
         /// Number of lines that were not signed.
         unsigned: u64,
         /// Another defect of the log, if the server found one.
-        wrong: Option<String>,
+        defect: Option<String>,
         /// The public key, in hexadecimal.
         key: String,
     },
@@ -160,20 +160,20 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
         rejected: Option<String>,
     }
     const INVALID_LINE: &str = "is not a line of an audit log";
-    let (content, own) = split_line(line).ok_or(INVALID_LINE)?;
+    let (content, recorded_hash) = split_line(line).ok_or(INVALID_LINE)?;
     let hash = hash(content);
-    if hash != own {
+    if hash != recorded_hash {
         return Err("was changed: its contents do not match its recorded hash");
     }
     let fields: ChainFields =
         serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| INVALID_LINE)?;
     let prev = parse_hash(fields.prev.as_bytes()).ok_or(INVALID_LINE)?;
-    let says = match fields.event.as_str() {
+    let event = match fields.event.as_str() {
         "start" => ChainEvent::Start {
             torn: fields.torn,
             missing: fields.missing.unwrap_or_default(),
             unsigned: fields.unsigned.unwrap_or_default(),
-            wrong: fields.wrong,
+            defect: fields.wrong,
             key: fields.key.unwrap_or_default(),
         },
         "stop" => ChainEvent::Stop,
@@ -190,7 +190,7 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
         seq: fields.seq,
         prev,
         hash,
-        event: says,
+        event,
         rejected_anchor: rejected,
     })
 }
@@ -255,8 +255,8 @@ fn can_end_with(bytes: &[u8], prev: Digest) -> bool {
 /// Splits a line into the bytes that its hash covers and the hash that it contains.
 fn split_line(line: &[u8]) -> Option<(&[u8], Digest)> {
     let line = line.strip_suffix(LINE_SUFFIX)?;
-    let (rest, own) = line.split_at_checked(line.len().checked_sub(HASH_DIGITS)?)?;
-    Some((rest.strip_suffix(HASH_PREFIX)?, parse_hash(own)?))
+    let (rest, content_hash) = line.split_at_checked(line.len().checked_sub(HASH_DIGITS)?)?;
+    Some((rest.strip_suffix(HASH_PREFIX)?, parse_hash(content_hash)?))
 }
 
 #[cfg(test)]

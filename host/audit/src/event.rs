@@ -283,7 +283,7 @@ pub struct CallRecord {
     pub unlisted: u64,
     /// True if the call was rejected before it reached a plugin or a person.
     #[serde(skip)]
-    pub rejected: bool,
+    pub was_rejected: bool,
 }
 
 #[expect(
@@ -319,7 +319,7 @@ impl AuditEvent {
     pub(crate) fn part(&self) -> LogPart {
         match self {
             Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => LogPart::Rejected,
-            Self::Call(call) if call.rejected => LogPart::Rejected,
+            Self::Call(call) if call.was_rejected => LogPart::Rejected,
             // No question was sent.
             Self::Approval { decision, .. }
                 if *decision == MissingApprovalReason::Unsupported.as_str() =>
@@ -353,13 +353,17 @@ impl AuditEvent {
                 call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len)
             }
             Self::Denied {
-                subject: of,
+                subject,
                 message,
                 remedy,
-            } => of.text_bytes() + message.len() + remedy.as_ref().map_or(0, String::len),
+            } => subject.text_bytes() + message.len() + remedy.as_ref().map_or(0, String::len),
             Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.text_bytes(),
-            Self::Operator(did) => {
-                did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len())
+            Self::Operator(operator) => {
+                operator.caller.len()
+                    + operator
+                        .plugin
+                        .as_ref()
+                        .map_or(0, |plugin| plugin.plugin.len())
             }
             Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
             Self::Start(_)

@@ -67,17 +67,17 @@ impl LogFolder {
     ///
     /// Returns an error if another server writes to the directory.
     pub(crate) fn lock(&self) -> Result<File, AuditError> {
-        let cannot = |error: io::Error| AuditError::from_io("lock", &self.path, &error);
+        let lock_error = |error: io::Error| AuditError::from_io("lock", &self.path, &error);
         let file = self
             .create(LOCK_FILE_NAME, OFlags::empty(), Mode::RUSR | Mode::WUSR)
-            .map_err(cannot)?;
+            .map_err(lock_error)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(Errno::WOULDBLOCK) => Err(AuditError(format!(
                 "another server writes to the audit log in {}; give each server a separate folder (audit.folder)",
                 self.path.display()
             ))),
-            Err(error) => Err(cannot(error.into())),
+            Err(error) => Err(lock_error(error.into())),
         }
     }
 
@@ -129,16 +129,16 @@ impl LogFolder {
 /// Returns the file and its mode if it is a regular file of this user that other users cannot write
 /// to.
 fn check_ownership(file: File) -> io::Result<(File, u32)> {
-    let found = fstat(&file)?;
-    let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-    if !regular
-        || found.st_uid != rustix::process::geteuid().as_raw()
-        || found.st_mode & OTHERS_WRITE_MODE != 0
+    let stat = fstat(&file)?;
+    let is_regular = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+    if !is_regular
+        || stat.st_uid != rustix::process::geteuid().as_raw()
+        || stat.st_mode & OTHERS_WRITE_MODE != 0
     {
         let why = "it is not a regular file that only this user can write";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
-    Ok((file, found.st_mode))
+    Ok((file, stat.st_mode))
 }
 
 /// Opens a regular file for reading. Never waits for the writer of a FIFO.

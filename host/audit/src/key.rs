@@ -145,7 +145,7 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
     let handle = folder.handle().as_fd();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
-    let written = file
+    let result = file
         .write_all(seed)
         .and_then(|()| file.sync_all())
         .and_then(|()| head::write_empty_heads(folder, &key))
@@ -166,7 +166,7 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
             }
         });
     folder.sync();
-    written.inspect_err(|_| unlinkat(handle, &temporary, AtFlags::empty()).unwrap_or_default())
+    result.inspect_err(|_| unlinkat(handle, &temporary, AtFlags::empty()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -56,11 +56,11 @@ impl LineReader {
         let mut files = list_files(folder, part)
             .map_err(|error| AuditError::from_io("read", folder, &error))?;
         let count = files.len();
-        let from = files
+        let start_index = files
             .iter()
             .rposition(|first| *first <= seq)
             .unwrap_or_default();
-        files.drain(..from);
+        files.drain(..start_index);
         files.reverse();
         Ok(Self {
             folder: folder.to_owned(),
@@ -72,7 +72,7 @@ impl LineReader {
     }
 
     /// Returns the number of files in the part.
-    pub fn files(&self) -> usize {
+    pub fn file_count(&self) -> usize {
         self.file_count
     }
 
@@ -130,15 +130,15 @@ impl OpenLogFile {
             return Ok(None);
         }
         self.number += 1;
-        let mut whole = bytes.pop_if(|last| *last == b'\n').is_some();
-        if !whole && bytes.len() >= MAX_LINE_BYTES {
-            whole = self.skip_line()?;
+        let mut has_line_end = bytes.pop_if(|last| *last == b'\n').is_some();
+        if !has_line_end && bytes.len() >= MAX_LINE_BYTES {
+            has_line_end = self.skip_line()?;
         }
         Ok(Some(LogLine {
             file: self.name.clone(),
             number: self.number,
             bytes,
-            has_line_end: whole,
+            has_line_end,
         }))
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn line_time(line: &[u8]) -> &[u8] {
         .unwrap_or_default();
     let at = start
         .windows(TIME_KEY.len())
-        .position(|found| found == TIME_KEY);
+        .position(|window| window == TIME_KEY);
     at.and_then(|at| line.get(at + TIME_KEY.len()..at + TIME_KEY.len() + TIME_BYTES))
         .unwrap_or_default()
 }

@@ -42,7 +42,7 @@ struct SharedLogFolder {
 /// A part of the log, open for writing.
 #[derive(Debug)]
 pub(crate) struct PartWriter {
-    place: Arc<SharedLogFolder>,
+    shared: Arc<SharedLogFolder>,
     part: LogPart,
     head: HeadFile,
     /// The newest line of the part with rejections, which lines of the main part refer to.
@@ -55,12 +55,12 @@ pub(crate) struct PartWriter {
     oldest: u64,
     file: File,
     /// The end of the chain in the file.
-    written: ChainPosition,
+    written_end: ChainPosition,
     /// The end of the chain after `buffer` is written.
-    ahead: ChainPosition,
+    staged_end: ChainPosition,
     buffer: Vec<u8>,
     /// True if a write failed and its remains could not be removed.
-    torn: bool,
+    is_torn: bool,
 }
 
 /// The end of the chain.
@@ -83,14 +83,18 @@ impl PartWriter {
     /// Opens or creates both parts of the log in the directory `path`, and writes their start
     /// lines. `max_file_bytes` is the maximum size of a file, in bytes. `max_files` is the number
     /// of retained files of each part, at least 2.
-    pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
+    pub(crate) fn open(
+        path: &Path,
+        max_file_bytes: u64,
+        max_files: [usize; 2],
+    ) -> Result<[Self; 2], AuditError> {
         let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
         let main = first_lines(&folder, LogPart::Main)?;
         let rejected = first_lines(&folder, LogPart::Rejected)?;
         let had_key = LogKey::exists(&folder);
         let key = LogKey::load_or_create(&folder, main.is_empty() && rejected.is_empty())?;
-        let place = Arc::new(SharedLogFolder {
+        let shared = Arc::new(SharedLogFolder {
             folder,
             key,
             _lock: lock,
@@ -104,25 +108,25 @@ impl PartWriter {
             _ => None,
         };
         let rejected = Self::open_part(
-            &place,
+            &shared,
             LogPart::Rejected,
             &rejected,
-            (size, keep[1]),
+            (max_file_bytes, max_files[1]),
             None,
             None,
         )?;
         let main = Self::open_part(
-            &place,
+            &shared,
             LogPart::Main,
             &main,
-            (size, keep[0]),
+            (max_file_bytes, max_files[0]),
             Some(rejected.newest_line()),
             lost,
         )?;
         Ok([main, rejected])
     }
 
-    /// Opens one part. `first` contains the first line numbers of its files. `lost` is the evidence
+    /// Opens one part. `first_lines` contains the first line numbers of its files. `lost` is the evidence
     /// of missing files if the part has neither files nor a valid head.
     fn open_part(
         place: &Arc<SharedLogFolder>,
@@ -133,9 +137,9 @@ impl PartWriter {
         lost: Option<&'static str>,
     ) -> Result<Self, AuditError> {
         let path = place.folder.path();
-        let public = place.key.public_key();
+        let public_key = place.key.public_key();
         let end = PreviousEnd::find(path, part, first)?;
-        let (mut recovery, oldest) = end.compare_with_head(path, part, &public)?;
+        let (mut recovery, oldest) = end.compare_with_head(path, part, &public_key)?;
         // A log without lines has a valid head since its key was created.
         if oldest.is_none() {
             recovery.wrong = recovery.wrong.or(lost);
@@ -149,11 +153,11 @@ impl PartWriter {
         }
         // Without a head, the expected lines are unknown.
         let oldest = oldest.or(first.first().copied()).unwrap_or(1);
-        let start = first.last().copied().unwrap_or(1);
+        let log_start = first.last().copied().unwrap_or(1);
         let cannot = |error: io::Error| {
-            AuditError::from_io("write", &path.join(file_name(part, start)), &error)
+            AuditError::from_io("write", &path.join(file_name(part, log_start)), &error)
         };
-        let file = open_for_append(&place.folder, part, start).map_err(cannot)?;
+        let file = open_for_append(&place.folder, part, log_start).map_err(cannot)?;
         let written = ChainPosition {
             next_seq: end.next_seq,
             last_hash: end.last_hash,
@@ -162,7 +166,7 @@ impl PartWriter {
         };
         let head = HeadFile::open(&place.folder, part).map_err(cannot)?;
         let mut journal = Self {
-            place: Arc::clone(place),
+            shared: Arc::clone(place),
             part,
             head,
             rejected,
@@ -170,14 +174,14 @@ impl PartWriter {
             max_files: keep,
             oldest,
             file,
-            written,
-            ahead: written,
+            written_end: written,
+            staged_end: written,
             buffer: Vec::new(),
-            torn: false,
+            is_torn: false,
         };
         let start = LogStart {
             version: env!("CARGO_PKG_VERSION"),
-            key: public.to_string(),
+            key: public_key.to_string(),
             rejected,
             recovery,
         };
@@ -189,7 +193,7 @@ impl PartWriter {
     fn write_start(&mut self, start: LogStart, is_torn: bool) -> io::Result<()> {
         if is_torn {
             self.buffer.push(b'\n');
-            self.ahead.length += 1;
+            self.staged_end.length += 1;
         }
         self.stage(SystemTime::now(), &AuditEvent::Start(Box::new(start)));
         self.flush()?;
@@ -200,8 +204,8 @@ impl PartWriter {
     /// Returns the number and hash of the newest line that is written.
     pub(crate) fn newest_line(&self) -> CrossAnchor {
         (
-            self.written.next_seq.saturating_sub(1),
-            self.written.last_hash,
+            self.written_end.next_seq.saturating_sub(1),
+            self.written_end.last_hash,
         )
     }
 
@@ -251,7 +255,7 @@ impl PartWriter {
     /// Signs all lines with a checkpoint in the log, and waits until they are on the disk. Does
     /// nothing if no lines were added.
     pub(crate) fn checkpoint(&mut self) -> io::Result<()> {
-        if !self.written.is_signed {
+        if !self.written_end.is_signed {
             self.add_checkpoint()?;
             self.write_head(false, true)?;
         }
@@ -266,9 +270,9 @@ impl PartWriter {
     }
 
     fn add_checkpoint(&mut self) -> io::Result<()> {
-        let signature = self.place.key.sign(
+        let signature = self.shared.key.sign(
             self.part,
-            SignedClaim::Checkpoint(self.ahead.next_seq, self.ahead.last_hash),
+            SignedClaim::Checkpoint(self.staged_end.next_seq, self.staged_end.last_hash),
         );
         self.stage(
             SystemTime::now(),
@@ -283,19 +287,23 @@ impl PartWriter {
     /// Returns whether the file has space for an event.
     fn has_space_for(&self, event: &AuditEvent) -> bool {
         // JSON escaping can double the size of strings.
-        self.ahead.length + u64::from(event.max_bytes()) * 2 + FILE_RESERVE_BYTES
+        self.staged_end.length + u64::from(event.max_bytes()) * 2 + FILE_RESERVE_BYTES
             <= self.max_file_bytes
     }
 
     /// Appends a line to the buffer.
     fn stage(&mut self, time: SystemTime, event: &AuditEvent) {
-        let (line, hash) =
-            chain::serialize_line(self.ahead.next_seq, time, event, self.ahead.last_hash);
+        let (line, hash) = chain::serialize_line(
+            self.staged_end.next_seq,
+            time,
+            event,
+            self.staged_end.last_hash,
+        );
         self.buffer.extend_from_slice(&line);
-        self.ahead = ChainPosition {
-            next_seq: self.ahead.next_seq + 1,
+        self.staged_end = ChainPosition {
+            next_seq: self.staged_end.next_seq + 1,
             last_hash: hash,
-            length: self.ahead.length + line.len() as u64,
+            length: self.staged_end.length + line.len() as u64,
             is_signed: matches!(event, AuditEvent::Checkpoint { .. }),
         };
     }
@@ -309,12 +317,12 @@ impl PartWriter {
         self.buffer.shrink_to(FLUSH_THRESHOLD_BYTES);
         match written {
             Ok(()) => {
-                self.written = self.ahead;
+                self.written_end = self.staged_end;
                 Ok(())
             }
             Err(error) => {
-                self.ahead = self.written;
-                self.torn = true;
+                self.staged_end = self.written_end;
+                self.is_torn = true;
                 drop(self.repair());
                 Err(error)
             }
@@ -323,40 +331,40 @@ impl PartWriter {
 
     /// Removes the remains of a failed write.
     fn repair(&mut self) -> io::Result<()> {
-        if self.torn {
-            self.file.set_len(self.written.length)?;
-            self.torn = false;
+        if self.is_torn {
+            self.file.set_len(self.written_end.length)?;
+            self.is_torn = false;
         }
         Ok(())
     }
 
     /// Ends the current file with a signature, starts a new file, and deletes the oldest ones.
     fn rotate(&mut self) -> io::Result<()> {
-        if !self.written.is_signed {
+        if !self.written_end.is_signed {
             self.add_checkpoint()?;
         }
         self.file.sync_data()?;
-        let file = open_for_append(&self.place.folder, self.part, self.written.next_seq)?;
+        let file = open_for_append(&self.shared.folder, self.part, self.written_end.next_seq)?;
         let old = (
             std::mem::replace(&mut self.file, file),
-            self.written,
+            self.written_end,
             self.oldest,
         );
-        let first = self.written.next_seq;
-        self.written.length = 0;
-        self.ahead = self.written;
+        let first_lines = self.written_end.next_seq;
+        self.written_end.length = 0;
+        self.staged_end = self.written_end;
         self.apply_retention().inspect_err(|_| {
             // The old file stays in use until another one can begin. The new one may already have a
             // line: its number is used again in the old file.
-            (self.file, self.written, self.oldest) = old;
-            self.ahead = self.written;
-            drop(self.place.folder.remove_file(self.part, first));
+            (self.file, self.written_end, self.oldest) = old;
+            self.staged_end = self.written_end;
+            drop(self.shared.folder.remove_file(self.part, first_lines));
         })
     }
 
     /// Records the first retained line if the file is new, and deletes the files before that line.
     fn apply_retention(&mut self) -> io::Result<()> {
-        let mut first = list_files(self.place.folder.path(), self.part)?;
+        let mut first = list_files(self.shared.folder.path(), self.part)?;
         let excess = first.len().saturating_sub(self.max_files);
         let kept = if excess > 0 {
             first.get(excess).copied()
@@ -364,7 +372,7 @@ impl PartWriter {
             None
         };
         let oldest = kept.unwrap_or_default().max(self.oldest);
-        if self.written.length == 0 || excess > 0 {
+        if self.written_end.length == 0 || excess > 0 {
             self.stage(
                 SystemTime::now(),
                 &AuditEvent::Rotate {
@@ -380,7 +388,7 @@ impl PartWriter {
         }
         for first in first.drain(..excess) {
             // A file that cannot be deleted now is deleted when the next file starts.
-            if let Err(error) = self.place.folder.remove_file(self.part, first) {
+            if let Err(error) = self.shared.folder.remove_file(self.part, first) {
                 tracing::warn!(
                     "cannot delete {} of the audit log: {error}",
                     file_name(self.part, first)
@@ -397,12 +405,12 @@ impl PartWriter {
             self.file.sync_data()?;
         }
         let head = SignedHead {
-            seq: self.written.next_seq.saturating_sub(1),
-            hash: self.written.last_hash,
+            seq: self.written_end.next_seq.saturating_sub(1),
+            hash: self.written_end.last_hash,
             oldest: self.oldest,
             ended,
         };
-        self.head.write(head, &self.place.key)?;
+        self.head.write(head, &self.shared.key)?;
         if sync {
             self.head.sync()?;
         }
@@ -417,10 +425,10 @@ impl PartWriter {
         tracing::error!(
             "the file of the audit log was deleted while the server was writing to it; a new one follows"
         );
-        self.file = open_for_append(&self.place.folder, self.part, self.written.next_seq)?;
-        self.written.length = 0;
-        self.ahead = self.written;
-        self.torn = false;
+        self.file = open_for_append(&self.shared.folder, self.part, self.written_end.next_seq)?;
+        self.written_end.length = 0;
+        self.staged_end = self.written_end;
+        self.is_torn = false;
         self.apply_retention()
     }
 
@@ -446,7 +454,7 @@ fn first_lines(folder: &LogFolder, part: LogPart) -> Result<Vec<u64>, AuditError
     Ok(first)
 }
 
-/// Opens the file that begins with the line `first` for appending.
+/// Opens the file that begins with the line `first_lines` for appending.
 fn open_for_append(folder: &LogFolder, part: LogPart, first: u64) -> io::Result<File> {
     folder.create(
         &file_name(part, first),

@@ -94,17 +94,17 @@ impl AuditLog {
     ///
     /// Returns an error if the directory cannot be used, other users could change it, another
     /// server writes to it, or its key is missing.
-    pub fn open(settings: &AuditSettings, calls: usize) -> Result<Self, AuditError> {
-        let keep = [settings.files, settings.rejected_files];
-        let journals = PartWriter::open(&settings.folder, settings.max_file_bytes, keep)?;
-        let room = calls
+    pub fn open(settings: &AuditSettings, max_calls: usize) -> Result<Self, AuditError> {
+        let max_files = [settings.files, settings.rejected_files];
+        let part_writers = PartWriter::open(&settings.folder, settings.max_file_bytes, max_files)?;
+        let queue_bytes = max_calls
             .saturating_mul(CAPACITY_PER_CALL_BYTES)
             .saturating_add(CALL_QUEUE_CAPACITY_BYTES)
             .min(Semaphore::MAX_PERMITS);
         let (audit, writer) = Self::from_writers(
-            journals,
+            part_writers,
             settings.checkpoint_interval,
-            room,
+            queue_bytes,
             DROP_TIMEOUT,
             settings.when_full,
         );
@@ -115,25 +115,30 @@ impl AuditLog {
     }
 
     fn from_writers(
-        journals: [PartWriter; 2],
-        every: Duration,
-        room: usize,
-        patience: Duration,
+        part_writers: [PartWriter; 2],
+        checkpoint_interval: Duration,
+        queue_bytes: usize,
+        drop_timeout: Duration,
         when_full: WhenFull,
     ) -> (Self, BackgroundWriter<LogWriter>) {
-        let shared = Arc::<WriterState>::default();
-        let keeps = when_full != WhenFull::Drop;
-        let writer = LogWriter::new(journals, Arc::clone(&shared), every, keeps);
+        let writer_state = Arc::<WriterState>::default();
+        let retains_records = when_full != WhenFull::Drop;
+        let writer = LogWriter::new(
+            part_writers,
+            Arc::clone(&writer_state),
+            checkpoint_interval,
+            retains_records,
+        );
         let (writer, queue) = BackgroundWriter::new(writer);
-        let room = Arc::new(Semaphore::new(room));
-        let own_room = Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES));
+        let call_capacity = Arc::new(Semaphore::new(queue_bytes));
+        let server_capacity = Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES));
         let inner = AuditQueue {
             queue,
-            call_capacity: room,
-            server_capacity: own_room,
+            call_capacity,
+            server_capacity,
             when_full,
-            drop_timeout: patience,
-            writer_state: shared,
+            drop_timeout,
+            writer_state,
             last_call_number: AtomicU64::new(0),
         };
         (
@@ -177,7 +182,7 @@ impl AuditLog {
     pub async fn record(&self, event: AuditEvent, deadline: Instant) {
         let part = event.part();
         match self.reserve(event.max_bytes(), deadline).await {
-            Some(QueueReservation(room)) => self.send(event.truncate_texts(), room),
+            Some(QueueReservation(permit)) => self.send(event.truncate_texts(), permit),
             None => self.count_lost(part),
         }
     }
@@ -185,37 +190,38 @@ impl AuditLog {
     /// Reserves `bytes` bytes of queue space for all lines of a call. Waits according to
     /// [`WhenFull`], at most until `deadline`. Returns `None` if no space is available; the caller
     /// decides how to proceed.
-    pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
-        let room = &self.inner.call_capacity;
-        let shared = &self.inner.writer_state;
-        if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
+    pub async fn reserve(&self, bytes: u32, deadline: Instant) -> Option<QueueReservation> {
+        let capacity = &self.inner.call_capacity;
+        let writer_state = &self.inner.writer_state;
+        if self.inner.when_full == WhenFull::Refuse && writer_state.failing.load(Ordering::Relaxed)
+        {
             return None;
         }
-        if let Ok(room) = Arc::clone(room).try_acquire_many_owned(weight) {
-            return Some(QueueReservation(room));
+        if let Ok(permit) = Arc::clone(capacity).try_acquire_many_owned(bytes) {
+            return Some(QueueReservation(permit));
         }
-        let patience = match self.inner.when_full {
+        let max_wait = match self.inner.when_full {
             WhenFull::Refuse => return None,
-            WhenFull::Drop if shared.stalled.load(Ordering::Relaxed) => return None,
+            WhenFull::Drop if writer_state.stalled.load(Ordering::Relaxed) => return None,
             WhenFull::Drop => self.inner.drop_timeout,
             WhenFull::Wait => deadline.saturating_duration_since(Instant::now()),
         };
-        let waiting = Arc::clone(room).acquire_many_owned(weight);
+        let waiting = Arc::clone(capacity).acquire_many_owned(bytes);
         tokio::pin!(waiting);
-        let found = match timeout(patience.min(STALL_REPORT_DELAY), &mut waiting).await {
-            Err(_) if patience > STALL_REPORT_DELAY => {
-                if !shared.stalled.swap(true, Ordering::Relaxed) {
+        let acquired = match timeout(max_wait.min(STALL_REPORT_DELAY), &mut waiting).await {
+            Err(_) if max_wait > STALL_REPORT_DELAY => {
+                if !writer_state.stalled.swap(true, Ordering::Relaxed) {
                     tracing::error!(
                         "the queue of the audit log is full, because its disk does not accept lines; calls wait until their deadline (audit.when_full)"
                     );
                 }
-                timeout(patience.saturating_sub(STALL_REPORT_DELAY), waiting).await
+                timeout(max_wait.saturating_sub(STALL_REPORT_DELAY), waiting).await
             }
-            found => found,
+            completed => completed,
         };
-        let found = found.ok().and_then(Result::ok).map(QueueReservation);
+        let found = acquired.ok().and_then(Result::ok).map(QueueReservation);
         if found.is_none() {
-            shared.stalled.store(true, Ordering::Relaxed);
+            writer_state.stalled.store(true, Ordering::Relaxed);
         }
         found
     }
@@ -224,7 +230,7 @@ impl AuditLog {
     /// the reservation like [`AuditLog::record_now`].
     pub fn record_reserved(&self, reserved: &mut QueueReservation, event: AuditEvent) {
         match reserved.0.split(event.max_bytes() as usize) {
-            Some(room) => self.send(event.truncate_texts(), room),
+            Some(permit) => self.send(event.truncate_texts(), permit),
             None => self.record_now(event),
         }
     }
@@ -243,9 +249,9 @@ impl AuditLog {
         if !self.inner.writer_state.lock_series().start_or_count(series) {
             return;
         }
-        let weight = events.iter().flatten().map(AuditEvent::max_bytes).sum();
-        if let Ok(room) = Arc::clone(&self.inner.call_capacity).try_acquire_many_owned(weight) {
-            let mut room = QueueReservation(room);
+        let bytes = events.iter().flatten().map(AuditEvent::max_bytes).sum();
+        if let Ok(permit) = Arc::clone(&self.inner.call_capacity).try_acquire_many_owned(bytes) {
+            let mut room = QueueReservation(permit);
             for event in events.into_iter().flatten() {
                 self.record_reserved(&mut room, event);
             }
@@ -261,27 +267,27 @@ impl AuditLog {
     }
 
     /// Returns whether the queue had space.
-    fn try_send(&self, room: &Arc<Semaphore>, event: AuditEvent) -> bool {
+    fn try_send(&self, capacity: &Arc<Semaphore>, event: AuditEvent) -> bool {
         let event = event.truncate_texts();
-        let room = Arc::clone(room).try_acquire_many_owned(event.max_bytes());
-        room.map(|room| self.send(event, room)).is_ok()
+        let permit = Arc::clone(capacity).try_acquire_many_owned(event.max_bytes());
+        permit.map(|room| self.send(event, room)).is_ok()
     }
 
     /// Writes the queued events and a stop line. Waits at most `max_wait` for that. Later events
     /// are not recorded.
-    pub fn end(&self, patience: Duration) {
-        if self.inner.queue.end(patience).is_err() {
+    pub fn end(&self, max_wait: Duration) {
+        if self.inner.queue.end(max_wait).is_err() {
             tracing::error!(
                 "the audit log could not be ended in time; its last lines may be missing"
             );
         }
     }
 
-    fn send(&self, event: AuditEvent, room: OwnedSemaphorePermit) {
+    fn send(&self, event: AuditEvent, permit: OwnedSemaphorePermit) {
         // Fails only after the log has ended.
         drop(self.inner.queue.send(WriterMessage::Record(
             Box::new((SystemTime::now(), event)),
-            room,
+            permit,
         )));
     }
 

@@ -53,8 +53,8 @@ impl SeriesTable {
             limit,
             ..
         } = rejected;
-        let own = (caller.clone(), *outcome, *limit);
-        if let Some(count) = self.counts.get_mut(&own) {
+        let key = (caller.clone(), *outcome, *limit);
+        if let Some(count) = self.counts.get_mut(&key) {
             count.add(rejected);
             return false;
         }
@@ -62,7 +62,7 @@ impl SeriesTable {
             .next_report
             .or_else(|| Some(Instant::now() + REPORT_INTERVAL));
         if self.counts.len() < MAX_SERIES {
-            self.counts.insert(own, SeriesCount::default());
+            self.counts.insert(key, SeriesCount::default());
             return true;
         }
         // There are few reasons, regardless of clients.
@@ -100,7 +100,7 @@ impl SeriesTable {
         if !now && self.next_report.is_none_or(|due| due > Instant::now()) {
             return Vec::new();
         }
-        let counted = |((caller, outcome, limit), count): (&RejectionKey, &mut SeriesCount)| {
+        let to_record = |((caller, outcome, limit), count): (&RejectionKey, &mut SeriesCount)| {
             let SeriesCount { count, tool } = std::mem::take(count);
             RejectedRecord {
                 caller: caller.clone(),
@@ -111,9 +111,9 @@ impl SeriesTable {
             }
         };
         self.counts.retain(|_, count| count.count > 0);
-        let taken = self.counts.iter_mut().map(counted).collect();
+        let records = self.counts.iter_mut().map(to_record).collect();
         self.next_report = (!self.counts.is_empty()).then(|| Instant::now() + REPORT_INTERVAL);
-        taken
+        records
     }
 }
 

@@ -22,20 +22,24 @@ const MAX_TAIL_FILES: usize = 2;
 /// # Errors
 ///
 /// Returns an error if the directory or a file cannot be read.
-pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
+pub fn tail(folder: &Path, max_lines: usize) -> Result<Vec<Vec<u8>>, AuditError> {
     let mut lines = Vec::new();
     for part in LogPart::ALL {
-        lines.extend(read_part_tail(folder, part, most)?);
+        lines.extend(read_part_tail(folder, part, max_lines)?);
     }
     // The lines of each part are in order. The sort is stable, so a line without a time keeps its
     // position.
     lines.sort_by(|one, other| line_time(other).cmp(line_time(one)));
-    lines.truncate(most);
+    lines.truncate(max_lines);
     Ok(lines)
 }
 
 /// Returns the newest lines of one part, newest first.
-fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
+fn read_part_tail(
+    folder: &Path,
+    part: LogPart,
+    max_lines: usize,
+) -> Result<Vec<Vec<u8>>, AuditError> {
     let numbers =
         list_files(folder, part).map_err(|error| AuditError::from_io("read", folder, &error))?;
     let mut lines = Vec::new();
@@ -48,11 +52,11 @@ fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u
                 .filter(|line| chain::parse_line(line).is_ok())
                 .map(<[u8]>::to_vec),
         );
-        if lines.len() >= most {
+        if lines.len() >= max_lines {
             break;
         }
     }
-    lines.truncate(most);
+    lines.truncate(max_lines);
     Ok(lines)
 }
 
@@ -60,17 +64,17 @@ fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u
 fn read_file_tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open_to_read(path)?;
     let length = file.metadata()?.len();
-    let from = length.saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(from))?;
+    let start = length.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     // A line that is being written has no end yet, and the first line may be incomplete.
-    let whole = bytes
+    let complete_bytes = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
-    bytes.truncate(whole);
-    if from > 0 {
+    bytes.truncate(complete_bytes);
+    if start > 0 {
         let first = bytes
             .iter()
             .position(|byte| *byte == b'\n')
@@ -101,15 +105,15 @@ mod tests {
         let write = |first, text: String| {
             fs::write(dir.path().join(file_name(LogPart::Main, first)), text).unwrap();
         };
-        let read = |most| {
-            let lines = tail(dir.path(), most).unwrap();
+        let read_tail = |max_lines| {
+            let lines = tail(dir.path(), max_lines).unwrap();
             lines
                 .iter()
                 .map(|line| serde_json::from_slice::<serde_json::Value>(line).unwrap())
                 .map(|line| line["reason"].as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
-        assert!(read(9).is_empty());
+        assert!(read_tail(9).is_empty());
         let forged = line("z").replace("\"z\"", "\"forged\"");
         write(1, line("a"));
         write(2, line("b") + &line("c"));
@@ -117,10 +121,10 @@ mod tests {
             4,
             line("d") + &forged + "{\"event\":\"stop\"}\n" + line("half").trim_end(),
         );
-        assert_eq!(read(9), ["d", "c", "b"]);
-        assert_eq!(read(2), ["d", "c"]);
+        assert_eq!(read_tail(9), ["d", "c", "b"]);
+        assert_eq!(read_tail(2), ["d", "c"]);
         write(9, (0..5_000).map(|n| line(format!("line {n}"))).collect());
-        let lines = read(usize::MAX);
+        let lines = read_tail(usize::MAX);
         assert_eq!(lines[0], "line 4999");
         assert!(
             lines.len() < 5_000

@@ -42,12 +42,12 @@ pub fn verify(
         Some(key) => key,
         None => public_key(folder)?,
     };
-    let mut again = MAX_RETRIES;
+    let mut retries = MAX_RETRIES;
     loop {
         match verify_once(folder, key, expected) {
             // A running server deletes old files.
-            Err(_) if again > 0 => again -= 1,
-            done => return done,
+            Err(_) if retries > 0 => retries -= 1,
+            result => return result,
         }
     }
 }
@@ -59,11 +59,11 @@ fn verify_once(
 ) -> Result<VerifyReport, AuditError> {
     let (mut report, anchor) = verify_part(folder, LogPart::Main, key, expected, None)?;
     // Read the other part after the main part: a running server writes the other part first.
-    let missing = head::read_head(folder, LogPart::Rejected, &key)
+    let has_no_head = head::read_head(folder, LogPart::Rejected, &key)
         .is_ok_and(|head| head == HeadState::Missing);
-    let none = list_files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
+    let has_no_files = list_files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
     // Earlier versions had no second part, and their main part does not refer to it.
-    if anchor.is_some() || !missing || !none {
+    if anchor.is_some() || !has_no_head || !has_no_files {
         let (other, _) = verify_part(folder, LogPart::Rejected, key, None, anchor)?;
         report.merge(other);
     }
@@ -83,12 +83,12 @@ fn verify_part(
     let head = head::read_head(folder, part, &key)
         .map_err(|error| AuditError::from_io("read", folder, &error))?;
     let lines = LineReader::open(folder, part)?;
-    let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.files());
+    let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.file_count());
     for line in lines {
         verifier.check_line(&line?);
     }
-    let named = verifier.named;
-    Ok((verifier.finish(), named))
+    let other_anchor = verifier.other_anchor;
+    Ok((verifier.finish(), other_anchor))
 }
 
 fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {

@@ -100,11 +100,11 @@ pub(crate) struct LogWriter {
     batch_len: usize,
     shared: Arc<WriterState>,
     /// If set, records that cannot be written are retained until they can.
-    keeps: bool,
+    retains_records: bool,
     /// Time of the next attempt to write retained records; `None` if there are none.
     retry_at: Option<Instant>,
     /// Interval between two checkpoints.
-    every: Duration,
+    checkpoint_interval: Duration,
     /// Time of the next checkpoint; `None` if there is nothing to sign.
     checkpoint_at: Option<Instant>,
 }
@@ -116,49 +116,49 @@ impl LogWriter {
     pub(crate) fn new(
         [main, rejected]: [PartWriter; 2],
         shared: Arc<WriterState>,
-        every: Duration,
-        keeps: bool,
+        checkpoint_interval: Duration,
+        retains_records: bool,
     ) -> Self {
-        let chain = |part, journal| PartChain {
+        let chain = |part, writer| PartChain {
             part,
-            writer: journal,
+            writer,
             pending: VecDeque::new(),
             unreported: 0,
             failing: false,
         };
         let main = chain(LogPart::Main, main);
         let rejected = chain(LogPart::Rejected, rejected);
-        let due = Some(Instant::now() + every);
+        let checkpoint_at = Some(Instant::now() + checkpoint_interval);
         Self {
             main,
             rejected,
             batch_len: 0,
             shared,
-            keeps,
+            retains_records,
             retry_at: None,
-            every,
-            checkpoint_at: due,
+            checkpoint_interval,
+            checkpoint_at,
         }
     }
 
-    fn enqueue(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
+    fn enqueue(&mut self, record: TimedEvent, permit: Option<OwnedSemaphorePermit>) {
         let chain = match record.1.part() {
             LogPart::Main => &mut self.main,
             LogPart::Rejected => &mut self.rejected,
         };
-        chain.pending.push_back((record, room));
+        chain.pending.push_back((record, permit));
     }
 
     /// Queues the lines for counted rejections if they are due, or if the log ends.
-    fn enqueue_counted(&mut self, ends: bool) {
+    fn enqueue_counted(&mut self, is_final: bool) {
         // Counted rejections use no queue space. While nothing can be written, they continue to be
         // counted.
-        if self.rejected.failing && !ends {
+        if self.rejected.failing && !is_final {
             return;
         }
-        let counted = self.shared.lock_series().take_due(ends);
-        for counted in counted {
-            self.enqueue((SystemTime::now(), AuditEvent::Rejected(counted)), None);
+        let records = self.shared.lock_series().take_due(is_final);
+        for record in records {
+            self.enqueue((SystemTime::now(), AuditEvent::Rejected(record)), None);
         }
     }
 
@@ -172,25 +172,25 @@ impl LogWriter {
     }
 
     fn write_pending(&mut self) {
-        let mut written = self.rejected.write(&self.shared, self.keeps);
+        let mut written = self.rejected.write(&self.shared, self.retains_records);
         self.main
             .writer
             .set_rejected_anchor(self.rejected.writer.newest_line());
-        written |= self.main.write(&self.shared, self.keeps);
+        written |= self.main.write(&self.shared, self.retains_records);
         self.shared
             .failing
             .store(self.main.failing, Ordering::Relaxed);
-        let left = !self.main.pending.is_empty() || !self.rejected.pending.is_empty();
-        self.retry_at = left.then(|| Instant::now() + RETRY_INTERVAL);
+        let has_pending = !self.main.pending.is_empty() || !self.rejected.pending.is_empty();
+        self.retry_at = has_pending.then(|| Instant::now() + RETRY_INTERVAL);
         if written {
             // While lines are retained, the queue has no space yet.
             self.shared.stalled.store(
-                self.keeps && left && self.shared.stalled.load(Ordering::Relaxed),
+                self.retains_records && has_pending && self.shared.stalled.load(Ordering::Relaxed),
                 Ordering::Relaxed,
             );
             self.checkpoint_at = self
                 .checkpoint_at
-                .or_else(|| Some(Instant::now() + self.every));
+                .or_else(|| Some(Instant::now() + self.checkpoint_interval));
         }
     }
 
@@ -205,7 +205,7 @@ impl LogWriter {
             .set_rejected_anchor(self.rejected.writer.newest_line());
         if let Err(error) = rejected.and(self.main.writer.checkpoint()) {
             tracing::debug!("the audit log cannot be signed now: {error}");
-            self.checkpoint_at = Some(Instant::now() + self.every);
+            self.checkpoint_at = Some(Instant::now() + self.checkpoint_interval);
         }
     }
 }
@@ -214,8 +214,8 @@ impl BatchWriter for LogWriter {
     type Item = WriterMessage;
 
     fn next_timeout(&self) -> Option<Duration> {
-        if let Some(again) = self.retry_at {
-            return Some(again.saturating_duration_since(Instant::now()));
+        if let Some(retry_at) = self.retry_at {
+            return Some(retry_at.saturating_duration_since(Instant::now()));
         }
         if self.main.unreported > 0
             || self.rejected.unreported > 0
@@ -238,7 +238,7 @@ impl BatchWriter for LogWriter {
 
     fn add(&mut self, message: WriterMessage) -> BatchSpace {
         match message {
-            WriterMessage::Record(record, room) => self.enqueue(*record, Some(room)),
+            WriterMessage::Record(record, permit) => self.enqueue(*record, Some(permit)),
             WriterMessage::RejectionCounted => {}
         }
         self.batch_len += 1;
@@ -251,7 +251,10 @@ impl BatchWriter for LogWriter {
 
     fn write_batch(&mut self) -> ControlFlow<()> {
         self.batch_len = 0;
-        if self.retry_at.is_none_or(|again| again <= Instant::now()) {
+        if self
+            .retry_at
+            .is_none_or(|retry_at| retry_at <= Instant::now())
+        {
             self.write();
         }
         self.sign_if_due();
@@ -261,7 +264,7 @@ impl BatchWriter for LogWriter {
     fn end(&mut self) {
         self.enqueue_counted(true);
         // There is no further attempt.
-        self.keeps = false;
+        self.retains_records = false;
         self.write_pending();
         self.rejected.end();
         self.main
@@ -275,22 +278,22 @@ impl PartChain {
     /// Writes the pending records, preceded by a notice of records lost on the disk and followed by
     /// a notice of records that did not fit in the queue. Records that cannot be written are
     /// retained or lost. Returns whether there was anything to write.
-    fn write(&mut self, shared: &WriterState, keeps: bool) -> bool {
-        let lost = |lines, reason| {
+    fn write(&mut self, shared: &WriterState, retains_records: bool) -> bool {
+        let lost_event = |lines, reason| {
             (
                 (SystemTime::now(), AuditEvent::Lost { lines, reason }),
                 None,
             )
         };
         // While the disk fails, losses are only counted.
-        if !self.failing || !keeps {
+        if !self.failing || !retains_records {
             if self.unreported > 0 {
                 self.pending
-                    .push_front(lost(std::mem::take(&mut self.unreported), "disk"));
+                    .push_front(lost_event(std::mem::take(&mut self.unreported), "disk"));
             }
             let unqueued = shared.lost_counter(self.part).swap(0, Ordering::Relaxed);
             if unqueued > 0 {
-                self.pending.push_back(lost(unqueued, "queue"));
+                self.pending.push_back(lost_event(unqueued, "queue"));
             }
         }
         if self.pending.is_empty() {
@@ -307,8 +310,8 @@ impl PartChain {
             replaced
         };
         let records = self.pending.iter().map(|(record, _)| record);
-        let failed = replaced.and_then(|()| self.writer.append(records)).err();
-        let written = self.pending.len() - failed.as_ref().map_or(0, |(count, _)| *count);
+        let failure = replaced.and_then(|()| self.writer.append(records)).err();
+        let written = self.pending.len() - failure.as_ref().map_or(0, |(count, _)| *count);
         for ((_, event), _) in self.pending.drain(..written) {
             if let AuditEvent::Lost { lines, reason } = event {
                 tracing::warn!(
@@ -317,18 +320,18 @@ impl PartChain {
                 );
             }
         }
-        if !keeps {
+        if !retains_records {
             self.drop_pending(shared);
         }
-        match failed {
+        match failure {
             Some((_, error)) if !self.failing => {
                 self.failing = true;
-                let then = if keeps {
+                let handling = if retains_records {
                     "kept in memory, within a bound, and written later"
                 } else {
                     "lost and counted"
                 };
-                tracing::error!("cannot write the audit log: {error}; lines are {then}");
+                tracing::error!("cannot write the audit log: {error}; lines are {handling}");
             }
             None if self.failing => {
                 self.failing = false;

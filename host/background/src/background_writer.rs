@@ -93,12 +93,12 @@ impl<T> BackgroundQueue<T> {
         if self.ended.set(()).is_err() {
             return Ok(());
         }
-        let (ended, wait) = sync_channel(1);
+        let (confirmation, confirmed) = sync_channel(1);
         // Fails if the writer has ended.
-        if self.sender.send(QueueMessage::End(ended)).is_err() {
+        if self.sender.send(QueueMessage::End(confirmation)).is_err() {
             return Ok(());
         }
-        wait.recv_timeout(timeout).map_err(|_| EndTimeout)
+        confirmed.recv_timeout(timeout).map_err(|_| EndTimeout)
     }
 }
 
@@ -123,11 +123,11 @@ impl<W: BatchWriter> BackgroundWriter<W> {
     /// Creates a writer and its queue. Nothing is written before [`BackgroundWriter::start`].
     pub fn new(writer: W) -> (Self, BackgroundQueue<W::Item>) {
         let (sender, queue) = channel();
-        let queued = BackgroundQueue {
+        let sending_side = BackgroundQueue {
             sender,
             ended: OnceLock::new(),
         };
-        (Self { writer, queue }, queued)
+        (Self { writer, queue }, sending_side)
     }
 
     /// Starts the thread, with this name.
@@ -161,16 +161,16 @@ impl<W: BatchWriter> BackgroundWriter<W> {
                 thread::sleep(W::BATCH_DELAY);
             }
             while let Some(message) = next {
-                let space = match message {
+                let batch_space = match message {
                     QueueMessage::Item(item) => self.writer.add(item),
-                    QueueMessage::End(ended) => {
+                    QueueMessage::End(confirmation) => {
                         self.writer.end();
                         // Fails if the caller no longer waits.
-                        let _ = ended.try_send(());
+                        let _ = confirmation.try_send(());
                         return;
                     }
                 };
-                next = match space {
+                next = match batch_space {
                     BatchSpace::More => self.queue.try_recv().ok(),
                     BatchSpace::Full => None,
                 };

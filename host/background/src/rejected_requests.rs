@@ -26,11 +26,11 @@ struct SourceSeries {
     /// Number of rejections for each reason.
     counts: BTreeMap<&'static str, u64>,
     /// Time of the first rejection that is counted.
-    since: Instant,
+    counting_since: Instant,
     /// Time of the last rejection.
-    last: Instant,
+    last_at: Instant,
     /// Time of the next count, or of the end of the series.
-    due: Instant,
+    due_at: Instant,
     /// Time until the next count.
     interval: Duration,
 }
@@ -77,21 +77,24 @@ impl RejectedRequests {
     pub fn take_counts(
         &mut self,
         now: Instant,
-        all: bool,
+        takes_all: bool,
     ) -> (Vec<RejectedCount>, Option<Instant>) {
         let mut counts = Vec::new();
         self.sources.retain(|source, series| {
-            if series.due > now && !all {
+            if series.due_at > now && !takes_all {
                 return true;
             }
             if series.is_quiet() {
-                series.due = series.last + MAX_INTERVAL;
-                return series.due > now;
+                series.due_at = series.last_at + MAX_INTERVAL;
+                return series.due_at > now;
             }
             counts.push(series.take(source, now));
             true
         });
-        (counts, self.sources.values().map(|series| series.due).min())
+        (
+            counts,
+            self.sources.values().map(|series| series.due_at).min(),
+        )
     }
 }
 
@@ -100,9 +103,9 @@ impl SourceSeries {
         let due = now + FIRST_INTERVAL;
         Self {
             counts: BTreeMap::new(),
-            since: now,
-            last: now,
-            due,
+            counting_since: now,
+            last_at: now,
+            due_at: due,
             interval: FIRST_INTERVAL,
         }
     }
@@ -115,18 +118,18 @@ impl SourceSeries {
             return false;
         }
         self.counts.insert(reason, 0);
-        self.last = now;
+        self.last_at = now;
         true
     }
 
     fn count(&mut self, reason: &'static str, now: Instant) {
         if self.is_quiet() {
-            self.since = now;
-            self.due = self.due.min(now + self.interval);
+            self.counting_since = now;
+            self.due_at = self.due_at.min(now + self.interval);
         }
         let count = self.counts.entry(reason).or_default();
         *count = count.saturating_add(1);
-        self.last = now;
+        self.last_at = now;
     }
 
     /// Returns whether nothing is counted.
@@ -136,7 +139,7 @@ impl SourceSeries {
 
     fn take(&mut self, source: &str, now: Instant) -> RejectedCount {
         self.interval = (self.interval * 2).min(MAX_INTERVAL);
-        self.due = now + self.interval;
+        self.due_at = now + self.interval;
         let counted = self.counts.iter_mut().filter(|(_, count)| **count > 0);
         let reasons = counted
             .map(|(reason, count)| (*reason, std::mem::take(count)))
@@ -144,7 +147,7 @@ impl SourceSeries {
         let source = if source.is_empty() { "others" } else { source }.to_owned();
         RejectedCount {
             source,
-            within: now.duration_since(self.since),
+            within: now.duration_since(self.counting_since),
             reasons,
         }
     }
@@ -152,22 +155,22 @@ impl SourceSeries {
 
 impl fmt::Display for RejectedCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = self
+        let total = self
             .reasons
             .iter()
-            .fold(0_u64, |all, (_, count)| all.saturating_add(*count));
-        let requests = if all == 1 {
+            .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let requests = if total == 1 {
             "request was"
         } else {
             "requests were"
         };
         write!(
             f,
-            "{all} more {requests} rejected within {} s: ",
+            "{total} more {requests} rejected within {} s: ",
             self.within.as_secs().max(1)
         )?;
-        for (at, (reason, count)) in self.reasons.iter().enumerate() {
-            let separator = if at == 0 { "" } else { ", " };
+        for (index, (reason, count)) in self.reasons.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
             write!(f, "{separator}{reason} ({count})")?;
         }
         Ok(())

@@ -44,8 +44,8 @@ impl RejectionLog {
     }
 
     /// Writes the counts that are due, or all of them. Returns when the next ones are due.
-    pub fn write_counts(&self, all: bool) -> Option<Instant> {
-        let (counts, next) = self.requests.lock().take_counts(Instant::now(), all);
+    pub fn write_counts(&self, writes_all: bool) -> Option<Instant> {
+        let (counts, next) = self.requests.lock().take_counts(Instant::now(), writes_all);
         for count in &counts {
             (self.write_count)(count);
         }

@@ -279,9 +279,9 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
         "{context}"
     );
     for (name, secret) in &one.secrets {
-        let carries = !secret.origins.is_empty();
+        let is_sent = !secret.origins.is_empty();
         assert!(
-            !carries || other.secrets.get(name) == Some(secret),
+            !is_sent || other.secrets.get(name) == Some(secret),
             "{context}: {name} is carried"
         );
     }
@@ -289,7 +289,7 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
 
 /// Returns the grant that applies when this text replaces a grant and has not settled yet; `None`
 /// if it is refused.
-fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
+fn apply_now(text: &str, in_force: &Grant) -> Option<Grant> {
     let tools = TOOLS.map(str::to_owned);
     let new = parse(text).ok()?;
     let both = rules().intersection(&new, in_force, &tools);
@@ -299,8 +299,8 @@ fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
         in_force.secrets.keys().eq(both.secrets.keys()),
         "redacted values stay redacted: {text}"
     );
-    let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
-    assert_eq!(kept(&both), kept(in_force), "{text}");
+    let fixed_parts = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
+    assert_eq!(fixed_parts(&both), fixed_parts(in_force), "{text}");
     // A second application changes nothing.
     assert!(
         rules()
@@ -361,12 +361,14 @@ fn a_truncated_grant_adds_no_right_and_removes_no_restriction() {
     for cut in 0..=COMPLETE.len() {
         let text = COMPLETE.get(..cut).unwrap();
         for in_force in [&whole, &none, &few] {
-            valid += usize::from(at_once(text, in_force).is_some());
+            valid += usize::from(apply_now(text, in_force).is_some());
         }
     }
     assert!(valid > 100, "{valid}");
     assert!(
-        at_once(COMPLETE, &whole).unwrap().is_equivalent_to(&whole),
+        apply_now(COMPLETE, &whole)
+            .unwrap()
+            .is_equivalent_to(&whole),
         "all of it is there"
     );
 }
@@ -379,8 +381,8 @@ fn a_grant_without_one_of_its_keys_adds_no_right_and_removes_no_restriction() {
         let text = changed(table, |table| drop(table.remove(&key)));
         let Ok(without) = parse(&text) else { continue };
         valid += 1;
-        at_once(&text, &whole);
-        at_once(COMPLETE, &without);
+        apply_now(&text, &whole);
+        apply_now(COMPLETE, &without);
     }
     assert!(valid > 40, "{valid}");
 }

@@ -32,23 +32,28 @@ impl ConfinementReport {
         self.files
             .as_ref()
             .ok()
-            .map(|files| Arc::new(files.reach.clone()))
+            .map(|files| Arc::new(files.reachable_files.clone()))
     }
 
     /// Returns the restrictions that could not be applied; `None` if the process is fully confined.
     pub fn missing_restrictions(&self) -> Option<String> {
-        let mut lacks = Vec::new();
+        let mut missing = Vec::new();
         match &self.files {
-            Ok(files) => lacks.extend(files.missing.iter().map(|what| format!("landlock: {what}"))),
-            Err(why) => lacks.push(format!("landlock: {why}")),
+            Ok(files) => missing.extend(
+                files
+                    .missing
+                    .iter()
+                    .map(|restriction| format!("landlock: {restriction}")),
+            ),
+            Err(why) => missing.push(format!("landlock: {why}")),
         }
         if let Err(why) = &self.syscalls {
-            lacks.push(format!("seccomp: {why}"));
+            missing.push(format!("seccomp: {why}"));
         }
         if let Err(why) = &self.privileges {
-            lacks.push(format!("privileges: {why}"));
+            missing.push(format!("privileges: {why}"));
         }
-        (!lacks.is_empty()).then(|| lacks.join("; "))
+        (!missing.is_empty()).then(|| missing.join("; "))
     }
 }
 

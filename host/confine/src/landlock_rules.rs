@@ -23,7 +23,7 @@ pub(crate) struct LandlockReport {
     pub(crate) version: u32,
     /// Promised restrictions that are not enforced; empty if nothing is missing.
     pub(crate) missing: Vec<String>,
-    pub(crate) reach: ReachableFiles,
+    pub(crate) reachable_files: ReachableFiles,
 }
 
 /// Restricts the process to the files of `plan`.
@@ -32,10 +32,11 @@ pub(crate) struct LandlockReport {
 ///
 /// Returns the reason, as the end of a sentence.
 pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String> {
-    let mut reach = ReachableFiles::default();
+    let mut reachable_files = ReachableFiles::default();
     // Not every kernel can confine all threads, so request it only if there are several.
-    let is_alone = count_threads() == Some(1);
-    let status = enforce(plan, is_alone, &mut reach).map_err(|error| error.to_string())?;
+    let is_single_threaded = count_threads() == Some(1);
+    let status = enforce(plan, is_single_threaded, &mut reachable_files)
+        .map_err(|error| error.to_string())?;
     match (status.landlock, status.ruleset) {
         (LandlockStatus::NotEnabled, _) => Err("the kernel has it switched off".to_owned()),
         (LandlockStatus::NotImplemented, _) => Err("the kernel does not have it".to_owned()),
@@ -50,11 +51,15 @@ pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String>
             let version = kernel_abi
                 .and_then(|version| u32::try_from(version).ok())
                 .unwrap_or(effective_abi as u32);
-            let is_whole = enforced == RulesetStatus::FullyEnforced;
+            let is_fully_enforced = enforced == RulesetStatus::FullyEnforced;
             Ok(LandlockReport {
                 version,
-                missing: missing_restrictions(version, is_whole, is_alone || status.all_threads),
-                reach,
+                missing: missing_restrictions(
+                    version,
+                    is_fully_enforced,
+                    is_single_threaded || status.all_threads,
+                ),
+                reachable_files,
             })
         }
     }
@@ -62,8 +67,8 @@ pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String>
 
 fn enforce(
     plan: &ConfinementPlan,
-    is_alone: bool,
-    reach: &mut ReachableFiles,
+    is_single_threaded: bool,
+    reachable_files: &mut ReachableFiles,
 ) -> Result<landlock::RestrictionStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -73,7 +78,7 @@ fn enforce(
         .handle_access(AccessNet::BindTcp)?
         .scope(Scope::Signal)?
         .scope(Scope::AbstractUnixSocket)?;
-    let mut created = ruleset.create()?.all_threads(!is_alone)?;
+    let mut created_ruleset = ruleset.create()?.all_threads(!is_single_threaded)?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // Devices, sockets and pipes cannot be created, and written files cannot be executed.
     let write = read
@@ -95,17 +100,17 @@ fn enforce(
     ] {
         for path in paths {
             // Paths that do not exist need no rule.
-            let Ok(opened) = PathFd::new(path) else {
+            let Ok(path_fd) = PathFd::new(path) else {
                 continue;
             };
-            created =
-                created.add_rule(PathBeneath::new(opened, applicable_access(path, access)))?;
+            created_ruleset = created_ruleset
+                .add_rule(PathBeneath::new(path_fd, applicable_access(path, access)))?;
             if access != remove {
-                reach.insert(path, access == write);
+                reachable_files.insert(path, access == write);
             }
         }
     }
-    created.restrict_self()
+    created_ruleset.restrict_self()
 }
 
 /// Returns the part of `access` that applies to `path`: files support fewer rights than

@@ -14,27 +14,31 @@ const RESTRICTION_VERSIONS: [(u32, &str); 6] = [
 /// Returns the promised restrictions that Landlock does not enforce on a kernel with this version,
 /// each as the end of a sentence. `is_fully_enforced` states whether all requested restrictions are
 /// enforced. `covers_all_threads` states whether they apply to every thread of the process.
-pub(crate) fn missing_restrictions(version: u32, is_whole: bool, all_threads: bool) -> Vec<String> {
-    let lacking: Vec<_> = RESTRICTION_VERSIONS
+pub(crate) fn missing_restrictions(
+    version: u32,
+    is_fully_enforced: bool,
+    covers_all_threads: bool,
+) -> Vec<String> {
+    let unsupported: Vec<_> = RESTRICTION_VERSIONS
         .iter()
         .filter(|(since, _)| *since > version)
         .collect();
     let mut missing = Vec::new();
-    if !lacking.is_empty() {
-        let list: Vec<_> = lacking
+    if !unsupported.is_empty() {
+        let list: Vec<_> = unsupported
             .iter()
-            .map(|(since, what)| format!("{what} (since version {since})"))
+            .map(|(since, restriction)| format!("{restriction} (since version {since})"))
             .collect();
         missing.push(format!(
             "version {version} does not prevent {}",
             list.join(", ")
         ));
     }
-    if !all_threads {
+    if !covers_all_threads {
         missing.push("threads that existed before are not confined".to_owned());
     }
     // The kernel does not report which other restrictions it leaves out.
-    if !is_whole && missing.is_empty() {
+    if !is_fully_enforced && missing.is_empty() {
         missing.push("the kernel enforces only a part of it".to_owned());
     }
     missing
@@ -66,18 +70,18 @@ mod tests {
             (8, 0),
             (9, 0),
         ] {
-            let said = missing_restrictions(version, lacking == 0, true).join("; ");
+            let message = missing_restrictions(version, lacking == 0, true).join("; ");
             let (has, lacks) = words.split_at(words.len() - lacking);
             assert!(
-                lacks.iter().all(|word| said.contains(word)),
-                "{version}: {said}"
+                lacks.iter().all(|word| message.contains(word)),
+                "{version}: {message}"
             );
             // The first restriction's text is contained in the second's.
             assert!(
-                has.iter().skip(1).all(|word| !said.contains(word)),
-                "{version}: {said}"
+                has.iter().skip(1).all(|word| !message.contains(word)),
+                "{version}: {message}"
             );
-            assert_eq!(said.is_empty(), lacking == 0, "{version}: {said}");
+            assert_eq!(message.is_empty(), lacking == 0, "{version}: {message}");
         }
         assert!(missing_restrictions(1, false, true)[0].starts_with(
             "version 1 does not prevent truncating files elsewhere (since version 3)"

@@ -17,14 +17,14 @@ const RETAINED_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
 ///
 /// Returns the reason, as the end of a sentence.
 pub(crate) fn drop_capabilities() -> Result<(), String> {
-    let had = capabilities(None).map_err(|error| error.to_string())?;
-    let left = had.permitted & RETAINED_CAPABILITIES;
-    if had.permitted == left && had.inheritable.is_empty() {
+    let current = capabilities(None).map_err(|error| error.to_string())?;
+    let retained = current.permitted & RETAINED_CAPABILITIES;
+    if current.permitted == retained && current.inheritable.is_empty() {
         return Ok(());
     }
     let sets = CapabilitySets {
-        effective: left,
-        permitted: left,
+        effective: retained,
+        permitted: retained,
         inheritable: CapabilitySet::empty(),
     };
     set_capabilities(None, sets).map_err(|error| error.to_string())

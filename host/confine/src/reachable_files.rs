@@ -17,10 +17,10 @@ type InodeIdentity = (u64, u64);
 
 impl ReachableFiles {
     /// Adds the file or directory at `path` as readable, and as writable if `is_writable` is set.
-    pub(crate) fn insert(&mut self, path: &Path, writable: bool) {
+    pub(crate) fn insert(&mut self, path: &Path, is_writable: bool) {
         if let Some(identity) = identity(path) {
             self.read.insert(identity);
-            if writable {
+            if is_writable {
                 self.write.insert(identity);
             }
         }
@@ -28,19 +28,19 @@ impl ReachableFiles {
 
     /// Returns whether `path` can be read, or written if `for_writing` is set. A path that does not
     /// exist is checked by its closest existing ancestor. Blocks.
-    pub fn allows(&self, path: &Path, writing: bool) -> bool {
-        let allowed = if writing { &self.write } else { &self.read };
+    pub fn allows(&self, path: &Path, for_writing: bool) -> bool {
+        let allowed = if for_writing { &self.write } else { &self.read };
         // Resolve symbolic links of the longest part of the path that exists.
         let real = path.ancestors().find_map(|path| path.canonicalize().ok());
         let Some(real) = real else { return false };
         real.ancestors()
-            .any(|place| identity(place).is_some_and(|identity| allowed.contains(&identity)))
+            .any(|ancestor| identity(ancestor).is_some_and(|identity| allowed.contains(&identity)))
     }
 }
 
 fn identity(path: &Path) -> Option<InodeIdentity> {
-    let found = path.metadata().ok()?;
-    Some((found.dev(), found.ino()))
+    let metadata = path.metadata().ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(test)]

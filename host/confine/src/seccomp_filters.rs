@@ -143,18 +143,18 @@ fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::E
         .iter()
         .map(|call| (*call, Vec::new()))
         .collect();
-    let mut namespaces = Vec::new();
+    let mut namespace_rules = Vec::new();
     for flag in NAMESPACE_FLAGS {
         let flag = u64::from(flag.cast_unsigned());
-        namespaces.push(build_rule(&[(
+        namespace_rules.push(build_rule(&[(
             0,
             SeccompCmpArgLen::Qword,
             SeccompCmpOp::MaskedEq(flag),
             flag,
         )])?);
     }
-    rules.insert(libc::SYS_clone, namespaces);
-    let other = ALLOWED_ADDRESS_FAMILIES.map(|family| {
+    rules.insert(libc::SYS_clone, namespace_rules);
+    let other_families = ALLOWED_ADDRESS_FAMILIES.map(|family| {
         (
             0,
             SeccompCmpArgLen::Dword,
@@ -163,7 +163,7 @@ fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::E
         )
     });
     // Allow only `NETLINK_ROUTE` (protocol 0), for routes and addresses.
-    let netlink = [
+    let netlink_conditions = [
         (
             0,
             SeccompCmpArgLen::Dword,
@@ -179,10 +179,13 @@ fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::E
     ];
     rules.insert(
         libc::SYS_socket,
-        vec![build_rule(&other)?, build_rule(&netlink)?],
+        vec![
+            build_rule(&other_families)?,
+            build_rule(&netlink_conditions)?,
+        ],
     );
     let unix = u64::from(libc::AF_UNIX.cast_unsigned());
-    let mut pairs = vec![build_rule(&[(
+    let mut pair_rules = vec![build_rule(&[(
         0,
         SeccompCmpArgLen::Dword,
         SeccompCmpOp::Ne,
@@ -190,24 +193,24 @@ fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::E
     )])?];
     for kind in DENIED_PAIR_TYPES {
         let kind = u64::from(kind.cast_unsigned());
-        pairs.push(build_rule(&[(
+        pair_rules.push(build_rule(&[(
             1,
             SeccompCmpArgLen::Dword,
             SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK),
             kind,
         )])?);
     }
-    rules.insert(libc::SYS_socketpair, pairs);
-    let mut typing = Vec::new();
+    rules.insert(libc::SYS_socketpair, pair_rules);
+    let mut terminal_rules = Vec::new();
     for request in TERMINAL_INPUT_REQUESTS {
-        typing.push(build_rule(&[(
+        terminal_rules.push(build_rule(&[(
             1,
             SeccompCmpArgLen::Dword,
             SeccompCmpOp::Eq,
             request,
         )])?);
     }
-    rules.insert(libc::SYS_ioctl, typing);
+    rules.insert(libc::SYS_ioctl, terminal_rules);
     build_filter(rules, libc::EPERM, arch)
 }
 
@@ -226,8 +229,8 @@ fn build_filter(
     error: libc::c_int,
     arch: TargetArch,
 ) -> Result<BpfProgram, seccompiler::Error> {
-    let answer = SeccompAction::Errno(error.cast_unsigned());
-    let program = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)
+    let action = SeccompAction::Errno(error.cast_unsigned());
+    let program = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)
         .and_then(BpfProgram::try_from);
     program.map_err(seccompiler::Error::from)
 }
@@ -261,7 +264,7 @@ fn x32_filter() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
-    let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+    let reject = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     vec![
         sock_filter {
             code: LOAD,
@@ -279,7 +282,7 @@ fn x32_filter() -> BpfProgram {
             code: RETURN,
             jt: 0,
             jf: 0,
-            k: refused,
+            k: reject,
         },
         sock_filter {
             code: RETURN,

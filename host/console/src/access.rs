@@ -98,7 +98,7 @@ impl ConsoleAccess {
         if let Some(local) = self.login_token() {
             let viewer = local.consume(token).then(|| ConsoleViewer {
                 name: LOCAL_VIEWER_NAME.to_owned(),
-                local: true,
+                is_local: true,
             })?;
             local.announce();
             return Some((viewer, AccessProof::LoginToken));
@@ -112,7 +112,7 @@ impl ConsoleAccess {
         Some((
             ConsoleViewer {
                 name: admin.name.clone(),
-                local: false,
+                is_local: false,
             },
             AccessProof::AdminToken(hash),
         ))
@@ -181,7 +181,7 @@ mod tests {
         let access = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
         let viewer = ConsoleViewer {
             name: LOCAL_VIEWER_NAME.to_owned(),
-            local: true,
+            is_local: true,
         };
         assert!(access.is_valid(&viewer, AccessProof::LoginToken));
         access.set_admins(vec![admin("ada", "a")]);

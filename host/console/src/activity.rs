@@ -32,11 +32,11 @@ pub struct ServerActivity {
     calls: ArrayQueue<CallNote>,
     denials: ArrayQueue<DenialNote>,
     /// Number of calls that were lost because the queue was full.
-    missed: AtomicU64,
+    lost_calls: AtomicU64,
     /// Notified when the queue has many calls.
-    many: Notify,
+    drain_signal: Notify,
     history: Mutex<CallHistory>,
-    denied: Mutex<DenialLog>,
+    denial_log: Mutex<DenialLog>,
     approvals: Mutex<ApprovalQueue>,
     log: Mutex<LogLines>,
     /// Start of the recording, in words.
@@ -48,10 +48,10 @@ impl Default for ServerActivity {
         Self {
             calls: ArrayQueue::new(CALL_QUEUE_CAPACITY),
             denials: ArrayQueue::new(DENIAL_QUEUE_CAPACITY),
-            missed: AtomicU64::default(),
-            many: Notify::new(),
+            lost_calls: AtomicU64::default(),
+            drain_signal: Notify::new(),
             history: Mutex::default(),
-            denied: Mutex::default(),
+            denial_log: Mutex::default(),
             approvals: Mutex::default(),
             log: Mutex::default(),
             since: "the server started",
@@ -83,10 +83,10 @@ impl ServerActivity {
     /// Records a finished call. Does not block.
     pub fn record_call(&self, call: CallNote) {
         if self.calls.force_push(call.truncate_texts()).is_some() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+            self.lost_calls.fetch_add(1, Ordering::Relaxed);
         }
         if self.calls.len() >= DRAIN_THRESHOLD {
-            self.many.notify_one();
+            self.drain_signal.notify_one();
         }
     }
 
@@ -108,10 +108,10 @@ impl ServerActivity {
     /// Moves queued calls to the history when there are many. Never returns.
     pub async fn drain_calls(self: Arc<Self>) {
         loop {
-            self.many.notified().await;
-            let watch = Arc::clone(&self);
+            self.drain_signal.notified().await;
+            let activity = Arc::clone(&self);
             // Rendering a page can hold the lock.
-            drop(tokio::task::spawn_blocking(move || drop(watch.lock_history())).await);
+            drop(tokio::task::spawn_blocking(move || drop(activity.lock_history())).await);
         }
     }
 
@@ -124,20 +124,20 @@ impl ServerActivity {
             let Some(call) = self.calls.pop() else { break };
             history.add(call);
         }
-        history.lost = self.missed.load(Ordering::Relaxed);
+        history.lost = self.lost_calls.load(Ordering::Relaxed);
         history
     }
 
     /// Moves queued denials to the log of denials, and returns it.
     pub(crate) fn lock_denials(&self) -> MutexGuard<'_, DenialLog> {
-        let mut denied = lock(&self.denied);
+        let mut denials = lock(&self.denial_log);
         for _ in 0..self.denials.len() {
             let Some(denial) = self.denials.pop() else {
                 break;
             };
-            denied.add(denial);
+            denials.add(denial);
         }
-        denied
+        denials
     }
 
     /// Returns the approval questions.
@@ -162,35 +162,35 @@ mod tests {
     use crate::denials::tests::denial;
 
     /// Pushes finished calls, some of which are lost.
-    fn counted(watch: &ServerActivity) -> (u64, u64) {
-        let history = watch.lock_history();
+    fn counted(activity: &ServerActivity) -> (u64, u64) {
+        let history = activity.lock_history();
         (history.ended, history.lost)
     }
 
     #[test]
     fn full_queue_does_not_block_and_losses_are_counted() {
-        let watch = ServerActivity::default();
+        let activity = ServerActivity::default();
         for _ in 0..CALL_QUEUE_CAPACITY + 10 {
-            watch.record_call(note("t", "ok"));
+            activity.record_call(note("t", "ok"));
         }
-        assert_eq!(counted(&watch), (CALL_QUEUE_CAPACITY as u64, 10));
+        assert_eq!(counted(&activity), (CALL_QUEUE_CAPACITY as u64, 10));
         for _ in 0..DENIAL_QUEUE_CAPACITY + 10 {
-            watch.record_denial(denial("a", "x"));
+            activity.record_denial(denial("a", "x"));
         }
-        assert_eq!(watch.lock_denials().count, DENIAL_QUEUE_CAPACITY as u64);
+        assert_eq!(activity.lock_denials().count, DENIAL_QUEUE_CAPACITY as u64);
     }
 
     #[tokio::test]
     async fn task_drains_many_calls() {
-        let watch = Arc::<ServerActivity>::default();
-        let task = tokio::spawn(Arc::clone(&watch).drain_calls());
+        let activity = Arc::<ServerActivity>::default();
+        let task = tokio::spawn(Arc::clone(&activity).drain_calls());
         for _ in 0..10 * CALL_QUEUE_CAPACITY {
-            watch.record_call(note("t", "ok"));
-            while watch.calls.len() >= DRAIN_THRESHOLD {
+            activity.record_call(note("t", "ok"));
+            while activity.calls.len() >= DRAIN_THRESHOLD {
                 tokio::task::yield_now().await;
             }
         }
-        assert_eq!(counted(&watch), (10 * CALL_QUEUE_CAPACITY as u64, 0));
+        assert_eq!(counted(&activity), (10 * CALL_QUEUE_CAPACITY as u64, 0));
         task.abort();
     }
 }

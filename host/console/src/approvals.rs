@@ -26,7 +26,7 @@ pub struct ApprovalNote {
     /// `requested`, `approved`, `declined`, `remembered`, or the reason that there was no answer.
     pub status: &'static str,
     /// The operator who answered in the console, if any.
-    pub by: Option<String>,
+    pub answered_by: Option<String>,
     /// SHA-256 of the arguments.
     pub arguments: Option<Digest>,
     /// Time limit for the answer.
@@ -44,12 +44,12 @@ impl ApprovalQueue {
     /// Adds a question or its outcome. Replaces the same question if it is still open.
     pub(crate) fn add(&mut self, approval: ApprovalNote) {
         let approval = approval.truncate_texts();
-        let same = |known: &ApprovalNote| {
-            known.status == "requested"
-                && (&known.caller, &known.tool, known.arguments)
+        let is_same_question = |existing: &ApprovalNote| {
+            existing.status == "requested"
+                && (&existing.caller, &existing.tool, existing.arguments)
                     == (&approval.caller, &approval.tool, approval.arguments)
         };
-        if let Some(at) = self.questions.iter().position(same) {
+        if let Some(at) = self.questions.iter().position(is_same_question) {
             self.questions.remove(at);
         }
         if self.questions.len() >= MAX_QUESTIONS {
@@ -77,12 +77,12 @@ impl ApprovalNote {
     }
 
     fn truncate_texts(self) -> Self {
-        let short = |text: String| clean_line(&text, MAX_NAME_BYTES);
+        let truncate = |text: String| clean_line(&text, MAX_NAME_BYTES);
         Self {
-            caller: short(self.caller),
-            plugin: short(self.plugin),
-            tool: short(self.tool),
-            by: self.by.map(short),
+            caller: truncate(self.caller),
+            plugin: truncate(self.plugin),
+            tool: truncate(self.tool),
+            answered_by: self.answered_by.map(truncate),
             ..self
         }
     }
@@ -92,14 +92,14 @@ impl ApprovalNote {
 mod tests {
     use super::*;
 
-    fn note(caller: &str, word: &'static str) -> ApprovalNote {
+    fn note(caller: &str, status: &'static str) -> ApprovalNote {
         ApprovalNote {
             at: SystemTime::UNIX_EPOCH,
             caller: caller.to_owned(),
             plugin: "mail".to_owned(),
             tool: "send".to_owned(),
-            status: word,
-            by: None,
+            status,
+            answered_by: None,
             arguments: None,
             time_limit: Duration::from_mins(1),
         }
@@ -116,12 +116,12 @@ mod tests {
         ] {
             approvals.add(note(caller, word));
         }
-        let found: Vec<_> = approvals
+        let statuses: Vec<_> = approvals
             .newest()
             .map(|one| (&*one.caller, one.status))
             .collect();
         assert_eq!(
-            found,
+            statuses,
             [
                 ("cy", "remembered"),
                 ("ada", "approved"),

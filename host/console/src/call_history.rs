@@ -52,8 +52,8 @@ impl CallHistory {
         self.failed += u64::from(call.is_failure());
         // Unknown tools get no entry, because clients can send any name.
         if call.plugin.is_some() {
-            let known = self.tools.contains_key(&call.tool);
-            let name = if known || self.tools.len() < MAX_TOOLS {
+            let has_entry = self.tools.contains_key(&call.tool);
+            let name = if has_entry || self.tools.len() < MAX_TOOLS {
                 call.tool.as_str()
             } else {
                 OTHER_TOOLS

@@ -30,7 +30,7 @@ pub struct CallNote {
     /// The outcome: `ok`, `input-required`, or the identifier of an error kind.
     pub outcome: &'static str,
     /// The failure reason, in a sentence; `None` if the call did not fail.
-    pub why: Option<String>,
+    pub failure_reason: Option<String>,
     /// Time from the arrival of the request to the response.
     pub duration: Duration,
     /// The resources that the call used; `None` if no guest ran.
@@ -57,7 +57,9 @@ impl CallNote {
             caller: truncate_name(self.caller),
             plugin: self.plugin.map(truncate_name),
             tool: truncate_name(self.tool),
-            why: self.why.map(|why| clean_line(&why, MAX_REASON_BYTES)),
+            failure_reason: self
+                .failure_reason
+                .map(|why| clean_line(&why, MAX_REASON_BYTES)),
             ..self
         }
     }
@@ -81,21 +83,21 @@ impl CallNote {
 impl TextExcerpt {
     /// Returns the start of `text`.
     pub fn new(text: &str) -> Self {
-        let cut = text.len() > MAX_EXCERPT_BYTES;
+        let is_truncated = text.len() > MAX_EXCERPT_BYTES;
         Self {
             text: text
                 .get(..text.floor_char_boundary(MAX_EXCERPT_BYTES))
                 .unwrap_or_default()
                 .to_owned(),
-            is_truncated: cut,
+            is_truncated,
         }
     }
 }
 
 /// Truncates and cleans a name. Returns short names without control characters unchanged.
 fn truncate_name(name: String) -> String {
-    let plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
-    if name.len() <= MAX_NAME_BYTES && name.bytes().all(plain) {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    if name.len() <= MAX_NAME_BYTES && name.bytes().all(is_plain) {
         name
     } else {
         clean_line(&name, MAX_NAME_BYTES)
@@ -114,7 +116,7 @@ pub(crate) mod tests {
             plugin: Some("p".to_owned()),
             tool: tool.to_owned(),
             outcome,
-            why: (outcome != "ok").then(|| "It did not work.".to_owned()),
+            failure_reason: (outcome != "ok").then(|| "It did not work.".to_owned()),
             duration: Duration::from_millis(12),
             usage: Some(CallUsage {
                 fuel: 1_000,
@@ -133,7 +135,7 @@ pub(crate) mod tests {
         let call = CallNote {
             caller: long.clone(),
             plugin: Some(long.clone()),
-            why: Some(long.clone()),
+            failure_reason: Some(long.clone()),
             ..note(&long, "fuel")
         };
         let call = call.truncate_texts();
@@ -147,7 +149,7 @@ pub(crate) mod tests {
                 "{text}"
             );
         }
-        assert!(call.why.unwrap().len() <= MAX_REASON_BYTES);
+        assert!(call.failure_reason.unwrap().len() <= MAX_REASON_BYTES);
         let excerpt = TextExcerpt::new(&long);
         assert!(excerpt.text.len() <= MAX_EXCERPT_BYTES && excerpt.is_truncated);
         assert_eq!(

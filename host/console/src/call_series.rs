@@ -67,25 +67,27 @@ impl CallSeries {
     /// Adds a call. Ignores a call before the oldest bucket, which can occur when the clock is set.
     pub(crate) fn add(&mut self, call: &CallNote) {
         let number = bucket_number(call.at);
-        let at = self.buckets.partition_point(|step| step.number < number);
+        let index = self
+            .buckets
+            .partition_point(|bucket| bucket.number < number);
         if self
             .buckets
-            .get(at)
-            .is_none_or(|step| step.number != number)
+            .get(index)
+            .is_none_or(|bucket| bucket.number != number)
         {
-            if self.buckets.len() >= MAX_BUCKETS && at == 0 {
+            if self.buckets.len() >= MAX_BUCKETS && index == 0 {
                 return;
             }
             self.buckets.insert(
-                at,
+                index,
                 SeriesBucket {
                     number,
                     ..SeriesBucket::default()
                 },
             );
         }
-        if let Some(step) = self.buckets.get_mut(at) {
-            step.add(call);
+        if let Some(bucket) = self.buckets.get_mut(index) {
+            bucket.add(call);
         }
         while self.buckets.len() > MAX_BUCKETS {
             self.buckets.pop_front();
@@ -96,16 +98,16 @@ impl CallSeries {
     pub(crate) fn buckets_until(&self, now: SystemTime) -> Vec<SeriesBucket> {
         let last = bucket_number(now);
         let first = last.saturating_sub(MAX_BUCKETS as u64 - 1);
-        let found = |number| {
+        let find_bucket = |number| {
             let at = self
                 .buckets
-                .binary_search_by_key(&number, |step| step.number)
+                .binary_search_by_key(&number, |bucket| bucket.number)
                 .ok()?;
             self.buckets.get(at).copied()
         };
         (first..=last)
             .map(|number| {
-                found(number).unwrap_or(SeriesBucket {
+                find_bucket(number).unwrap_or(SeriesBucket {
                     number,
                     ..SeriesBucket::default()
                 })

@@ -36,7 +36,7 @@ use crate::responses::{see_other, with_security_headers};
 use crate::sessions::ConsoleSessions;
 
 /// Maximum time in which the body of a request must arrive. Forms are short.
-const MAX_BODY_TIME: Duration = Duration::from_secs(30);
+const MAX_BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The console of one server.
 #[derive(Clone)]
@@ -57,28 +57,28 @@ impl Console {
     /// within `body_timeout`, at most 30 seconds.
     pub fn new(
         operations: Arc<dyn ConsoleOperations>,
-        watch: Arc<ServerActivity>,
+        activity: Arc<ServerActivity>,
         access: ConsoleAccess,
         name: impl fmt::Display,
-        life: Duration,
-        origin: RemoteAddress,
-        body_time: Duration,
+        max_session_age: Duration,
+        remote_address: RemoteAddress,
+        body_timeout: Duration,
     ) -> Self {
-        let cookie = format!("toolbay_console_{name}");
-        let desk = PageContext {
+        let cookie_name = format!("toolbay_console_{name}");
+        let context = PageContext {
             operations,
-            activity: watch,
+            activity,
         };
         Self(Arc::new(ConsoleState {
-            context: desk,
+            context,
             access,
-            sessions: ConsoleSessions::new(life),
-            cookie_name: cookie,
+            sessions: ConsoleSessions::new(max_session_age),
+            cookie_name,
             permits: RequestPermits::default(),
             login_permits: RequestPermits::default(),
             rejections: FormRejections::default(),
-            remote_address: origin,
-            body_timeout: body_time.min(MAX_BODY_TIME),
+            remote_address,
+            body_timeout: body_timeout.min(MAX_BODY_TIMEOUT),
         }))
     }
 
@@ -86,26 +86,26 @@ impl Console {
     /// opens the console, if login tokens are logged.
     pub fn router(self) -> Router {
         self.0.access.announce();
-        let at = |path: &str| format!("{PATH}{path}");
+        let route = |path: &str| format!("{PATH}{path}");
         Router::new()
             .route("/", get(|| async { see_other(PATH) }))
             .route(PATH, get(overview))
-            .route(&at("/"), get(|| async { see_other(PATH) }))
-            .route(&at("/plugins"), get(plugins))
-            .route(&at("/plugin"), get(plugin).post(set_plugin_suspended))
-            .route(&at("/tools"), get(tools))
-            .route(&at("/tool"), get(tool).post(call_tool))
-            .route(&at("/calls"), get(calls))
-            .route(&at("/denials"), get(denied))
-            .route(&at("/approvals"), get(approvals))
-            .route(&at("/approval"), post(answer_approval))
-            .route(&at("/audit"), get(audit))
-            .route(&at("/log"), get(log))
-            .route(&at("/cache"), post(clear_cache))
-            .route(&at("/login"), get(login).post(log_in))
-            .route(&at("/logout"), post(log_out))
-            .route(&at("/style.css"), get(|| async { STYLE.response() }))
-            .route(&at("/script.js"), get(|| async { SCRIPT.response() }))
+            .route(&route("/"), get(|| async { see_other(PATH) }))
+            .route(&route("/plugins"), get(plugins))
+            .route(&route("/plugin"), get(plugin).post(set_plugin_suspended))
+            .route(&route("/tools"), get(tools))
+            .route(&route("/tool"), get(tool).post(call_tool))
+            .route(&route("/calls"), get(calls))
+            .route(&route("/denials"), get(denied))
+            .route(&route("/approvals"), get(approvals))
+            .route(&route("/approval"), post(answer_approval))
+            .route(&route("/audit"), get(audit))
+            .route(&route("/log"), get(log))
+            .route(&route("/cache"), post(clear_cache))
+            .route(&route("/login"), get(login).post(log_in))
+            .route(&route("/logout"), post(log_out))
+            .route(&route("/style.css"), get(|| async { STYLE.response() }))
+            .route(&route("/script.js"), get(|| async { SCRIPT.response() }))
             .layer(from_fn_with_state(Arc::clone(&self.0), limit_requests))
             .layer(from_fn(|request: Request, next: Next| async {
                 with_security_headers(next.run(request).await)

@@ -21,7 +21,7 @@ pub struct DenialNote {
     /// The tool that was called.
     pub tool: String,
     /// The denied operation, as a sentence.
-    pub what: String,
+    pub operation: String,
     /// The lines of `[permissions]` that would allow the operation; `None` if no line would.
     pub remedy: Option<String>,
 }
@@ -39,13 +39,13 @@ impl DenialLog {
     /// Adds a denial. Merges it with a previous denial of the same operation for the same plugin.
     pub(crate) fn add(&mut self, denial: DenialNote) {
         self.count += 1;
-        let same = |(known, _): &(DenialNote, u64)| {
-            known.plugin == denial.plugin && known.what == denial.what
+        let is_same = |(existing, _): &(DenialNote, u64)| {
+            existing.plugin == denial.plugin && existing.operation == denial.operation
         };
         let times = self
             .denials
             .iter()
-            .position(same)
+            .position(is_same)
             .and_then(|at| self.denials.remove(at))
             .map_or(0, |(_, times)| times);
         if self.denials.len() >= MAX_DENIALS {
@@ -62,19 +62,19 @@ impl DenialLog {
 
 impl DenialNote {
     pub(crate) fn truncate_texts(self) -> Self {
-        let short = |text: String| clean_line(&text, MAX_TEXT_BYTES);
-        let lines = |lines: String| {
+        let truncate = |text: String| clean_line(&text, MAX_TEXT_BYTES);
+        let truncate_lines = |lines: String| {
             lines
                 .lines()
-                .map(|words| clean_line(words, MAX_TEXT_BYTES))
+                .map(|line| clean_line(line, MAX_TEXT_BYTES))
                 .collect::<Vec<_>>()
                 .join("\n")
         };
         Self {
-            plugin: short(self.plugin),
-            tool: short(self.tool),
-            what: short(self.what),
-            remedy: self.remedy.map(lines),
+            plugin: truncate(self.plugin),
+            tool: truncate(self.tool),
+            operation: truncate(self.operation),
+            remedy: self.remedy.map(truncate_lines),
             ..self
         }
     }
@@ -85,12 +85,12 @@ pub(crate) mod tests {
     use super::*;
 
     /// Creates a denial of a request of a plugin.
-    pub(crate) fn denial(plugin: &str, what: &str) -> DenialNote {
+    pub(crate) fn denial(plugin: &str, operation: &str) -> DenialNote {
         DenialNote {
             at: SystemTime::UNIX_EPOCH,
             plugin: plugin.to_owned(),
             tool: "fetch".to_owned(),
-            what: what.to_owned(),
+            operation: operation.to_owned(),
             remedy: Some("http = [\"https://a.example\"]".to_owned()),
         }
     }
@@ -101,11 +101,11 @@ pub(crate) mod tests {
         for (plugin, what) in [("a", "x"), ("b", "x"), ("a", "x"), ("a", "y")] {
             denials.add(denial(plugin, what));
         }
-        let found: Vec<_> = denials
+        let counted: Vec<_> = denials
             .newest()
-            .map(|(one, times)| (&*one.plugin, &*one.what, *times))
+            .map(|(one, times)| (&*one.plugin, &*one.operation, *times))
             .collect();
-        assert_eq!(found, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
+        assert_eq!(counted, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
         for number in 0..1_000 {
             denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).truncate_texts());
         }
@@ -116,7 +116,7 @@ pub(crate) mod tests {
         assert!(
             denials
                 .newest()
-                .all(|(one, _)| one.what.len() <= MAX_TEXT_BYTES)
+                .all(|(one, _)| one.operation.len() <= MAX_TEXT_BYTES)
         );
     }
 }

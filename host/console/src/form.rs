@@ -34,16 +34,16 @@ pub(crate) struct ToolForm {
 pub(crate) const RAW_FIELD: &str = "json";
 
 impl ToolForm {
-    /// Creates the form for a schema. If `raw` is set, the form is a single JSON field.
+    /// Creates the form for a schema. If `is_raw` is set, the form is a single JSON field.
     pub(crate) fn from_schema(schema: &JsonText, raw: bool) -> Self {
         let digest = Digest::new(Sha256::digest(schema.get()).into());
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
         let fields = schema_fields(&schema);
         let has_fields = fields.is_some();
-        let raw = raw || !has_fields;
+        let is_raw = raw || !has_fields;
         Self {
-            fields: fields.filter(|_| !raw).unwrap_or_default(),
-            is_raw: raw,
+            fields: fields.filter(|_| !is_raw).unwrap_or_default(),
+            is_raw,
             has_fields,
             digest,
         }
@@ -51,18 +51,18 @@ impl ToolForm {
 
     /// Returns the initial values of the fields.
     pub(crate) fn defaults(&self) -> FieldValues {
-        fn add(fields: &[FormField], filled: &mut FieldValues) {
+        fn add(fields: &[FormField], values: &mut FieldValues) {
             for field in fields {
                 if let FieldKind::Group(fields) = &field.kind {
-                    add(fields, filled);
+                    add(fields, values);
                 } else {
-                    filled.insert(field.id.clone(), field.default.clone());
+                    values.insert(field.id.clone(), field.default.clone());
                 }
             }
         }
-        let mut filled = FieldValues::new();
-        add(&self.fields, &mut filled);
-        filled
+        let mut values = FieldValues::new();
+        add(&self.fields, &mut values);
+        values
     }
 
     /// Converts submitted values to arguments.
@@ -72,10 +72,10 @@ impl ToolForm {
     /// Returns the names of the invalid fields and the error of each.
     pub(crate) fn parse_arguments(
         &self,
-        filled: &FieldValues,
+        values: &FieldValues,
     ) -> Result<Map<String, Value>, Vec<(String, String)>> {
         if self.is_raw {
-            let text = filled
+            let text = values
                 .get(RAW_FIELD)
                 .map(String::as_str)
                 .unwrap_or_default()
@@ -86,7 +86,7 @@ impl ToolForm {
                 vec![(RAW_FIELD.to_owned(), format!("{expected}: {error}"))]
             });
         }
-        arguments::parse_arguments(&self.fields, filled)
+        arguments::parse_arguments(&self.fields, values)
     }
 }
 

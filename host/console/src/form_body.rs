@@ -20,8 +20,8 @@ const MAX_FORM_FIELDS: usize = 200;
 pub(crate) async fn read_form(
     headers: &HeaderMap,
     body: Body,
-    most: usize,
-    time: Duration,
+    max_bytes: usize,
+    time_limit: Duration,
 ) -> Result<FieldValues, (StatusCode, &'static str)> {
     let form = b"application/x-www-form-urlencoded";
     if !headers
@@ -33,7 +33,7 @@ pub(crate) async fn read_form(
             "The console accepts only forms.",
         ));
     }
-    let bytes = read_body(body, most, time).await?;
+    let bytes = read_body(body, max_bytes, time_limit).await?;
     parse_form(&bytes).ok_or((
         StatusCode::BAD_REQUEST,
         "The form has too many fields, or one of them twice.",
@@ -47,18 +47,18 @@ pub(crate) async fn read_form(
 /// Returns the response status and the reason.
 pub(crate) async fn read_body(
     body: Body,
-    most: usize,
-    time: Duration,
+    max_bytes: usize,
+    time_limit: Duration,
 ) -> Result<Bytes, (StatusCode, &'static str)> {
-    let reading = Limited::new(body, most).collect();
-    let read = tokio::time::timeout(time, reading).await;
-    let read = read.map_err(|_| {
+    let reading = Limited::new(body, max_bytes).collect();
+    let result = tokio::time::timeout(time_limit, reading).await;
+    let collected = result.map_err(|_| {
         (
             StatusCode::REQUEST_TIMEOUT,
             "The form did not arrive in time.",
         )
     })?;
-    let bytes = read.map_err(|error| {
+    let bytes = collected.map_err(|error| {
         if error.is::<LengthLimitError>() {
             (StatusCode::PAYLOAD_TOO_LARGE, "The form is too large.")
         } else {
@@ -69,17 +69,17 @@ pub(crate) async fn read_body(
 }
 
 fn parse_form(bytes: &Bytes) -> Option<FieldValues> {
-    let mut filled = FieldValues::new();
+    let mut values = FieldValues::new();
     for (name, value) in form_urlencoded::parse(bytes) {
-        if filled.len() >= MAX_FORM_FIELDS
-            || filled
+        if values.len() >= MAX_FORM_FIELDS
+            || values
                 .insert(name.into_owned(), value.into_owned())
                 .is_some()
         {
             return None;
         }
     }
-    Some(filled)
+    Some(values)
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ impl ForwardedConnections {
     pub(crate) fn add(&mut self, connection: ForwardedConnection) {
         self.0.retain(|one| !one.task.is_finished());
         let user = connection.user;
-        let own = self.0.iter().filter(|one| one.user == user).count();
-        if own >= MAX_PER_ACCOUNT {
+        let user_count = self.0.iter().filter(|one| one.user == user).count();
+        if user_count >= MAX_PER_ACCOUNT {
             self.evict_one(user);
         } else if self.0.len() >= MAX_FORWARDED_CONNECTIONS {
             self.evict_one(self.busiest_user());
@@ -60,11 +60,11 @@ impl ForwardedConnections {
 
     fn evict_one(&mut self, user: Option<u32>) {
         let is_silent = |one: &ForwardedConnection| !one.has_response.load(Ordering::Relaxed);
-        let silent = self
+        let silent_index = self
             .0
             .iter()
             .position(|one| one.user == user && is_silent(one));
-        let at = silent.or_else(|| self.0.iter().position(|one| one.user == user));
+        let at = silent_index.or_else(|| self.0.iter().position(|one| one.user == user));
         if let Some(one) = at.and_then(|at| self.0.remove(at)) {
             one.task.abort();
         }

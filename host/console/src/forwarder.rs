@@ -54,24 +54,21 @@ pub async fn describe_server(socket: &Path) -> io::Result<String> {
 ///
 /// Returns the same errors as [`describe_server`].
 pub async fn request_login(socket: &Path) -> io::Result<ConsoleLogin> {
-    let (token, held) = request_line(socket, SocketRequest::Login).await?;
-    Ok(ConsoleLogin {
-        token,
-        connection: held,
-    })
+    let (token, connection) = request_line(socket, SocketRequest::Login).await?;
+    Ok(ConsoleLogin { token, connection })
 }
 
 async fn request_line(
     socket: &Path,
-    word: SocketRequest,
+    request: SocketRequest,
 ) -> io::Result<(String, BufReader<UnixStream>)> {
-    let asking = async {
-        let mut stream = connect_and_request(socket, word).await?;
+    let exchange = async {
+        let mut stream = connect_and_request(socket, request).await?;
         let mut line = String::new();
-        let read = BufReader::new((&mut stream).take(MAX_LINE_BYTES))
+        let length = BufReader::new((&mut stream).take(MAX_LINE_BYTES))
             .read_line(&mut line)
             .await?;
-        if read == 0 || line.pop() != Some('\n') {
+        if length == 0 || line.pop() != Some('\n') {
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
                 "it does not respond",
@@ -79,12 +76,12 @@ async fn request_line(
         }
         Ok((line, BufReader::new(stream)))
     };
-    timeout(RESPONSE_TIMEOUT, asking)
+    timeout(RESPONSE_TIMEOUT, exchange)
         .await
         .map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not respond"))?
 }
 
-async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
+async fn connect_and_request(socket: &Path, request: SocketRequest) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(socket).await?;
     if !is_own_process(&stream)? {
         return Err(io::Error::new(
@@ -92,29 +89,29 @@ async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<U
             "it belongs to another user",
         ));
     }
-    stream.write_u8(word.byte()).await?;
+    stream.write_u8(request.byte()).await?;
     Ok(stream)
 }
 
 /// Forwards connections between `listener` and the server with this socket. Never returns.
 pub async fn forward(listener: TcpListener, socket: &Path) {
-    let mut open = ForwardedConnections::default();
+    let mut connections = ForwardedConnections::default();
     loop {
         match listener.accept().await {
             Ok((browser, peer)) => {
-                let own = browser.local_addr().ok();
-                let user = own.and_then(|own| connection_user(peer, own).ok().flatten());
+                let local_address = browser.local_addr().ok();
+                let user = local_address.and_then(|own| connection_user(peer, own).ok().flatten());
                 let socket = socket.to_owned();
-                let answered = Arc::new(AtomicBool::new(false));
-                let noted = Arc::clone(&answered);
-                let passing = tokio::spawn(async move {
-                    drop(forward_connection(browser, &socket, &noted).await);
+                let has_response = Arc::new(AtomicBool::new(false));
+                let response_flag = Arc::clone(&has_response);
+                let task = tokio::spawn(async move {
+                    drop(forward_connection(browser, &socket, &response_flag).await);
                 })
                 .abort_handle();
-                open.add(ForwardedConnection {
+                connections.add(ForwardedConnection {
                     user,
-                    task: passing,
-                    has_response: answered,
+                    task,
+                    has_response,
                 });
             }
             Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
@@ -127,7 +124,7 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
 async fn forward_connection(
     mut browser: TcpStream,
     socket: &Path,
-    answered: &AtomicBool,
+    has_response: &AtomicBool,
 ) -> io::Result<()> {
     let mut server = timeout(
         RESPONSE_TIMEOUT,
@@ -145,7 +142,7 @@ async fn forward_connection(
     let down = async {
         let mut first = [0; 512];
         let length = from_server.read(&mut first).await?;
-        answered.store(length > 0, Ordering::Relaxed);
+        has_response.store(length > 0, Ordering::Relaxed);
         to_browser
             .write_all(first.get(..length).unwrap_or_default())
             .await?;

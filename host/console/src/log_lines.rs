@@ -25,12 +25,12 @@ pub(crate) struct LogLines {
 impl LogLines {
     /// Adds lines. Skips lines with a login address.
     pub(crate) fn add(&mut self, text: &str) {
-        for text in text
+        for raw_line in text
             .lines()
-            .filter(|text| !text.contains(LOGIN_PATH_PREFIX))
+            .filter(|line| !line.contains(LOGIN_PATH_PREFIX))
         {
             // Remove terminal colors.
-            let line = toolbay_model::text::clean_line(&clean(text), MAX_LINE_BYTES);
+            let line = toolbay_model::text::clean_line(&clean(raw_line), MAX_LINE_BYTES);
             self.bytes += line.len();
             self.lines.push_back(line);
         }

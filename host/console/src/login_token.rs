@@ -46,22 +46,22 @@ impl LoginToken {
     /// random bytes.
     pub(crate) fn issue(&self) -> Option<String> {
         let token = generate_secret();
-        let Some(made) = &token else {
+        let Some(value) = &token else {
             tracing::error!("the console cannot be opened: the system provides no random bytes");
             return None;
         };
-        *self.lock_current() = Some(hash_secret(made));
+        *self.lock_current() = Some(hash_secret(value));
         token
     }
 
     /// Returns whether `token` is the current token, and consumes it if so.
     pub(crate) fn consume(&self, token: &str) -> bool {
         let mut current = self.lock_current();
-        let is_it = current.is_some_and(|current| current == hash_secret(token));
-        if is_it {
+        let is_current = current.is_some_and(|current| current == hash_secret(token));
+        if is_current {
             *current = None;
         }
-        is_it
+        is_current
     }
 
     // The lock is held for a comparison.

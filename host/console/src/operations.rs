@@ -16,7 +16,7 @@ pub struct ConsoleViewer {
     pub name: String,
     /// True if the console was opened without a configured token, by a user who may call every
     /// tool.
-    pub local: bool,
+    pub is_local: bool,
 }
 
 /// The server behind the console.
@@ -34,7 +34,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
 
     /// Returns at most `max_count` tools whose name, title, description or plugin contains
     /// `search`, after skipping the first `offset`.
-    fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage;
+    fn tools(&self, search: &str, offset: usize, max_count: usize) -> ToolsPage;
 
     /// Returns the tool with this name, if it exists.
     fn tool(&self, name: &str) -> Option<ToolDetail>;
@@ -51,7 +51,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
         viewer: &ConsoleViewer,
         tool: String,
         arguments: Map<String, Value>,
-        allowed: Option<Digest>,
+        approved: Option<Digest>,
     ) -> BoxFuture<'static, ConsoleCallOutcome>;
 
     /// Returns the calls that wait for approval at their client and that an operator can answer
@@ -65,7 +65,7 @@ pub trait ConsoleOperations: Send + Sync + 'static {
         &self,
         viewer: &ConsoleViewer,
         id: u64,
-        yes: bool,
+        is_approved: bool,
     ) -> BoxFuture<'_, ApprovalOutcome>;
 
     /// Suspends or resumes a plugin for the viewer. A suspended plugin rejects all calls. Resuming
@@ -91,6 +91,6 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// Returns the reason if the log cannot be read.
     fn audit_lines(
         &self,
-        most: usize,
+        max_count: usize,
     ) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
 }

@@ -18,10 +18,10 @@ impl Default for FormRejections {
 impl FormRejections {
     /// Logs a rejected form of this sender, an address or a viewer, if it is known. Only counts it
     /// if the sender had one before.
-    pub(crate) fn warn(&self, sender: Option<String>, what: &'static str) {
+    pub(crate) fn warn(&self, sender: Option<String>, description: &'static str) {
         let sender = sender.unwrap_or_default();
-        if self.0.needs_line(&sender, what) {
-            tracing::warn!(sender, "console: {what} was rejected");
+        if self.0.needs_line(&sender, description) {
+            tracing::warn!(sender, "console: {description} was rejected");
         }
     }
 }

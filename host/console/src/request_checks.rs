@@ -12,14 +12,15 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns whether a read request may use a session: it was not sent by a page of another origin.
 pub(crate) fn may_read(headers: &HeaderMap) -> bool {
-    let own = headers
+    let has_own_origin = headers
         .get_all(ORIGIN)
         .iter()
         .all(|_| is_own_origin(headers));
-    own && headers
-        .get_all(SEC_FETCH_SITE)
-        .iter()
-        .all(|site| site == "same-origin" || site == "none")
+    has_own_origin
+        && headers
+            .get_all(SEC_FETCH_SITE)
+            .iter()
+            .all(|site| site == "same-origin" || site == "none")
 }
 
 /// Returns whether a request that changes state was sent by a page of the console.
@@ -41,13 +42,13 @@ pub(crate) fn is_secure(headers: &HeaderMap) -> bool {
 
 /// Returns whether the request has exactly one origin, which matches the requested host.
 fn is_own_origin(headers: &HeaderMap) -> bool {
-    let only = |name: HeaderName| {
+    let single_value = |name: HeaderName| {
         let mut values = headers.get_all(name).iter();
         let value = values.next()?;
-        let none = values.next();
-        value.to_str().ok().filter(|_| none.is_none())
+        let second = values.next();
+        value.to_str().ok().filter(|_| second.is_none())
     };
-    let (Some(origin), Some(host)) = (only(ORIGIN), only(HOST)) else {
+    let (Some(origin), Some(host)) = (single_value(ORIGIN), single_value(HOST)) else {
         return false;
     };
     let authority = origin
@@ -58,18 +59,18 @@ fn is_own_origin(headers: &HeaderMap) -> bool {
 
 /// Returns the value of the cookie with this name; `None` if it does not exist or is ambiguous.
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers
+    let cookie_headers = headers
         .get_all(COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok());
-    let mut values = all
+    let mut values = cookie_headers
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
-        .filter(|(known, _)| *known == name)
+        .filter(|(cookie_name, _)| *cookie_name == name)
         .map(|(_, value)| value);
     let value = values.next()?;
-    let none = values.next();
-    none.is_none().then_some(value)
+    let second = values.next();
+    second.is_none().then_some(value)
 }
 
 #[cfg(test)]
@@ -90,10 +91,10 @@ mod tests {
     #[test]
     fn only_pages_of_the_console_can_change_state() {
         let host = ("host", "127.0.0.1:8931");
-        let own = ("origin", "http://127.0.0.1:8931");
+        let own_origin = ("origin", "http://127.0.0.1:8931");
         for good in [
-            vec![host, own],
-            vec![host, own, ("sec-fetch-site", "same-origin")],
+            vec![host, own_origin],
+            vec![host, own_origin, ("sec-fetch-site", "same-origin")],
         ] {
             assert!(
                 may_change(&headers(&good)) && may_read(&headers(&good)),
@@ -102,17 +103,17 @@ mod tests {
         }
         for bad in [
             vec![host],
-            vec![own],
+            vec![own_origin],
             vec![host, ("origin", "null")],
             vec![host, ("origin", "http://")],
             vec![host, ("origin", "http://127.0.0.1:9999")],
             vec![host, ("origin", "http://127.0.0.1")],
             vec![host, ("origin", "ftp://127.0.0.1:8931")],
             vec![host, ("origin", "127.0.0.1:8931")],
-            vec![host, own, own],
-            vec![host, own, ("sec-fetch-site", "same-site")],
-            vec![host, own, ("sec-fetch-site", "cross-site")],
-            vec![host, own, ("sec-fetch-site", "none")],
+            vec![host, own_origin, own_origin],
+            vec![host, own_origin, ("sec-fetch-site", "same-site")],
+            vec![host, own_origin, ("sec-fetch-site", "cross-site")],
+            vec![host, own_origin, ("sec-fetch-site", "none")],
             vec![host, ("sec-fetch-site", "same-origin")],
         ] {
             assert!(!may_change(&headers(&bad)), "{bad:?}");
@@ -141,14 +142,14 @@ mod tests {
 
     #[test]
     fn cookie_must_be_unique() {
-        let of = |all: &[(&str, &str)]| cookie(&headers(all), "a").map(str::to_owned);
-        assert_eq!(of(&[("cookie", "b=2; a=1")]).as_deref(), Some("1"));
+        let find_cookie = |all: &[(&str, &str)]| cookie(&headers(all), "a").map(str::to_owned);
+        assert_eq!(find_cookie(&[("cookie", "b=2; a=1")]).as_deref(), Some("1"));
         assert_eq!(
-            of(&[("cookie", "b=2"), ("cookie", "a=x=y")]).as_deref(),
+            find_cookie(&[("cookie", "b=2"), ("cookie", "a=x=y")]).as_deref(),
             Some("x=y")
         );
-        assert_eq!(of(&[("cookie", "a=1; a=2")]), None);
-        assert_eq!(of(&[("cookie", "a=1"), ("cookie", "a=1")]), None);
-        assert_eq!(of(&[("cookie", "aa=1; a")]), None);
+        assert_eq!(find_cookie(&[("cookie", "a=1; a=2")]), None);
+        assert_eq!(find_cookie(&[("cookie", "a=1"), ("cookie", "a=1")]), None);
+        assert_eq!(find_cookie(&[("cookie", "aa=1; a")]), None);
     }
 }

@@ -18,7 +18,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_hours(1);
 pub(crate) struct ConsoleSessions {
     /// Maximum duration of a session.
     max_age: Duration,
-    open: Mutex<Vec<OpenSession>>,
+    sessions: Mutex<Vec<OpenSession>>,
 }
 
 #[derive(Debug)]
@@ -53,10 +53,10 @@ impl ConsoleSession {
 
 impl ConsoleSessions {
     /// Creates an empty set of sessions. A session ends after at most `max_age`.
-    pub(crate) fn new(life: Duration) -> Self {
+    pub(crate) fn new(max_age: Duration) -> Self {
         Self {
-            max_age: life,
-            open: Mutex::default(),
+            max_age,
+            sessions: Mutex::default(),
         }
     }
 
@@ -71,13 +71,16 @@ impl ConsoleSessions {
         let cookie = generate_secret()?;
         let csrf = generate_secret()?;
         let now = Instant::now();
-        let mut open = self.lock_unexpired(now);
-        if open.len() >= MAX_SESSIONS
-            && let Some((idlest, _)) = open.iter().enumerate().min_by_key(|(_, one)| one.last_used)
+        let mut sessions = self.lock_unexpired(now);
+        if sessions.len() >= MAX_SESSIONS
+            && let Some((longest_idle, _)) = sessions
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, one)| one.last_used)
         {
-            open.swap_remove(idlest);
+            sessions.swap_remove(longest_idle);
         }
-        open.push(OpenSession {
+        sessions.push(OpenSession {
             cookie: hash_secret(&cookie),
             session: ConsoleSession {
                 viewer,
@@ -94,10 +97,10 @@ impl ConsoleSessions {
     pub(crate) fn find(&self, cookie: &str) -> Option<ConsoleSession> {
         let hash = hash_secret(cookie);
         let now = Instant::now();
-        let mut open = self.lock_unexpired(now);
-        let one = open.iter_mut().find(|one| one.cookie == hash)?;
-        one.last_used = now;
-        Some(one.session.clone())
+        let mut sessions = self.lock_unexpired(now);
+        let found = sessions.iter_mut().find(|one| one.cookie == hash)?;
+        found.last_used = now;
+        Some(found.session.clone())
     }
 
     /// Ends the session with this cookie.
@@ -109,12 +112,12 @@ impl ConsoleSessions {
 
     /// Removes expired sessions and returns the others. The lock is held for a few comparisons.
     fn lock_unexpired(&self, now: Instant) -> MutexGuard<'_, Vec<OpenSession>> {
-        let mut open = self.open.lock();
-        open.retain(|one| {
+        let mut sessions = self.sessions.lock();
+        sessions.retain(|one| {
             now.duration_since(one.started_at) < self.max_age
                 && now.duration_since(one.last_used) < IDLE_TIMEOUT
         });
-        open
+        sessions
     }
 }
 
@@ -125,7 +128,7 @@ mod tests {
     fn viewer(name: &str) -> ConsoleViewer {
         ConsoleViewer {
             name: name.to_owned(),
-            local: false,
+            is_local: false,
         }
     }
 
@@ -169,6 +172,6 @@ mod tests {
             .start(viewer("bob"), AccessProof::LoginToken)
             .unwrap();
         assert!(sessions.find(&cookies[0]).is_some() && sessions.find(&cookies[1]).is_none());
-        assert_eq!(sessions.open.lock().len(), MAX_SESSIONS);
+        assert_eq!(sessions.sessions.lock().len(), MAX_SESSIONS);
     }
 }

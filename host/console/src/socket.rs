@@ -114,10 +114,10 @@ where
     match SocketRequest::from_byte(byte) {
         Some(SocketRequest::About) => send_line(&mut stream, &shared.about).await,
         Some(SocketRequest::Login) => {
-            let Some(opened) = &*shared.console else {
+            let Some(console) = &*shared.console else {
                 return;
             };
-            let Some(token) = opened.access.issue() else {
+            let Some(token) = console.access.issue() else {
                 return;
             };
             send_line(&mut stream, &token).await;
@@ -125,13 +125,13 @@ where
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
         }
         Some(SocketRequest::Pages) => {
-            let Ok(_place) = shared.browser_permits.try_acquire() else {
+            let Ok(_permit) = shared.browser_permits.try_acquire() else {
                 return;
             };
-            let Some(opened) = &*shared.console else {
+            let Some(console) = &*shared.console else {
                 return;
             };
-            serve_pages(stream, opened.router.clone(), shared.rejections.clone()).await;
+            serve_pages(stream, console.router.clone(), shared.rejections.clone()).await;
         }
         None => {}
     }
@@ -155,13 +155,13 @@ async fn serve_pages(stream: UnixStream, router: Router, rejections: FormRejecti
     http.timer(TokioTimer::new())
         .header_read_timeout(REQUEST_TIMEOUT)
         .max_buf_size(BUFFER_BYTES);
-    let mut serving =
+    let mut connection =
         pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     tokio::select! {
-        ended = serving.as_mut() => return drop(ended),
-        () = sleep(CONNECTION_LIFETIME) => serving.as_mut().graceful_shutdown(),
+        ended = connection.as_mut() => return drop(ended),
+        () = sleep(CONNECTION_LIFETIME) => connection.as_mut().graceful_shutdown(),
     }
-    drop(timeout(CONNECTION_LIFETIME, serving).await);
+    drop(timeout(CONNECTION_LIFETIME, connection).await);
 }
 
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
@@ -196,10 +196,10 @@ fn is_local_request(uri: &Uri, headers: &HeaderMap) -> bool {
     else {
         return false;
     };
-    let local = ["127.0.0.1", "localhost", "[::1]"]
+    let is_local = ["127.0.0.1", "localhost", "[::1]"]
         .iter()
         .any(|name| host.host().eq_ignore_ascii_case(name));
-    local && !host.as_str().contains('@') && uri.authority().is_none_or(|target| *target == host)
+    is_local && !host.as_str().contains('@') && uri.authority().is_none_or(|target| *target == host)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl SocketRequest {
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         [Self::About, Self::Login, Self::Pages]
             .into_iter()
-            .find(|word| word.byte() == byte)
+            .find(|request| request.byte() == byte)
     }
 }
 

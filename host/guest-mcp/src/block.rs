@@ -93,7 +93,7 @@ impl GuestBlock {
     ///
     /// Returns the reason that the block is invalid.
     pub(crate) fn parse(json: &str) -> Result<Self, String> {
-        let written: BlockFields = serde_json::from_str(json)
+        let fields: BlockFields = serde_json::from_str(json)
             .map_err(|error| format!("is not a content block: {error}"))?;
         let BlockFields {
             kind,
@@ -107,7 +107,7 @@ impl GuestBlock {
             size,
             resource,
             annotations,
-        } = written;
+        } = fields;
         let annotations = annotations.unwrap_or_default();
         let block = Self {
             audience: annotations.audience(),

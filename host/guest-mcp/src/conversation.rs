@@ -88,10 +88,10 @@ impl GuestConversation {
     /// earlier.
     pub fn next_message(
         &mut self,
-        ask: &GuestMethod<'_>,
+        method: &GuestMethod<'_>,
         answers: &QuestionAnswers<'_>,
     ) -> ClientMessage {
-        let id = (!matches!(ask, GuestMethod::Initialized)).then(|| {
+        let id = (!matches!(method, GuestMethod::Initialized)).then(|| {
             self.last_id += 1;
             self.last_id
         });
@@ -100,8 +100,8 @@ impl GuestConversation {
         if let Some(id) = id {
             message.insert("id", &id);
         }
-        message.insert("method", ask.method());
-        let params = self.params(ask, answers, id);
+        message.insert("method", method.method());
+        let params = self.params(method, answers, id);
         if !params.0.is_empty() {
             message.insert("params", &params.0);
         }
@@ -114,19 +114,19 @@ impl GuestConversation {
         };
         ClientMessage {
             id,
-            headers: self.headers(ask),
+            headers: self.headers(method),
             body,
         }
     }
 
     fn params(
         &self,
-        ask: &GuestMethod<'_>,
+        method: &GuestMethod<'_>,
         answers: &QuestionAnswers<'_>,
         id: Option<u64>,
     ) -> MemberWriter {
         let mut params = MemberWriter::default();
-        match ask {
+        match method {
             GuestMethod::Discover | GuestMethod::Initialized => {}
             GuestMethod::Initialize => {
                 params.insert("protocolVersion", &self.revision);
@@ -170,18 +170,18 @@ impl GuestConversation {
                 }
             }
         }
-        if ask.is_call() && self.is_stateless() {
+        if method.is_call() && self.is_stateless() {
             params.0.extend(answers.to_params());
         }
-        if let Some(meta) = self.meta(ask, id) {
+        if let Some(meta) = self.meta(method, id) {
             params.insert("_meta", &meta);
         }
         params
     }
 
-    fn meta(&self, ask: &GuestMethod<'_>, id: Option<u64>) -> Option<Value> {
+    fn meta(&self, method: &GuestMethod<'_>, id: Option<u64>) -> Option<Value> {
         let mut meta = Map::new();
-        if let Some(id) = id.filter(|_| ask.is_call()) {
+        if let Some(id) = id.filter(|_| method.is_call()) {
             meta.insert("progressToken".to_owned(), json!(id));
         }
         if self.is_stateless() {
@@ -191,14 +191,14 @@ impl GuestConversation {
             put("protocolVersion", json!(self.revision));
             put("clientCapabilities", json!(self.client.capabilities));
             put("clientInfo", client_info());
-            if ask.is_call() {
+            if method.is_call() {
                 put("logLevel", json!("debug"));
             }
         }
         (!meta.is_empty()).then_some(Value::Object(meta))
     }
 
-    fn headers(&self, ask: &GuestMethod<'_>) -> Vec<(Cow<'static, str>, String)> {
+    fn headers(&self, method: &GuestMethod<'_>) -> Vec<(Cow<'static, str>, String)> {
         let mut headers = vec![
             ("content-type".into(), "application/json".to_owned()),
             (
@@ -206,24 +206,24 @@ impl GuestConversation {
                 "application/json, text/event-stream".to_owned(),
             ),
         ];
-        let named = SESSION_REVISIONS
+        let names_revision = SESSION_REVISIONS
             .iter()
             .any(|(known, named)| *known == self.revision && *named);
-        if self.is_stateless() || (named && !matches!(ask, GuestMethod::Initialize)) {
+        if self.is_stateless() || (names_revision && !matches!(method, GuestMethod::Initialize)) {
             headers.push(("mcp-protocol-version".into(), self.revision.clone()));
         }
         if self.is_stateless() {
-            headers.push(("mcp-method".into(), ask.method().to_owned()));
-            if let Some(name) = ask.name() {
+            headers.push(("mcp-method".into(), method.method().to_owned()));
+            if let Some(name) = method.name() {
                 headers.push(("mcp-name".into(), encode_header_value(name)));
             }
             if let GuestMethod::Tool {
                 arguments,
-                headers: repeated,
+                headers: param_headers,
                 ..
-            } = ask
+            } = method
             {
-                headers.extend(repeated_headers(arguments, repeated));
+                headers.extend(repeated_headers(arguments, param_headers));
             }
         }
         if let Some(session) = &self.session {

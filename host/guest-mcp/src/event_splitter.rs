@@ -9,7 +9,7 @@ pub(crate) struct EventSplitter {
     /// Data of the incomplete event.
     data: Option<String>,
     /// True if the event's type is one that carries no message.
-    is_other: bool,
+    is_ignored: bool,
     /// True if the last byte was a carriage return: a line feed that follows it does not end
     /// another line.
     after_carriage_return: bool,
@@ -18,16 +18,17 @@ pub(crate) struct EventSplitter {
 impl EventSplitter {
     /// Adds bytes. Returns the data of the events that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
-        let mut ended = Vec::new();
+        let mut completed = Vec::new();
         for &byte in bytes {
-            let returned = std::mem::replace(&mut self.after_carriage_return, byte == b'\r');
+            let follows_carriage_return =
+                std::mem::replace(&mut self.after_carriage_return, byte == b'\r');
             match byte {
-                b'\n' if returned => {}
-                b'\n' | b'\r' => ended.extend(self.end_line()),
+                b'\n' if follows_carriage_return => {}
+                b'\n' | b'\r' => completed.extend(self.end_line()),
                 byte => self.line.push(byte),
             }
         }
-        ended
+        completed
     }
 
     /// Ends the current line. Returns the data of the event that it completes, if any.
@@ -35,8 +36,8 @@ impl EventSplitter {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         let line = line.strip_prefix('\u{feff}').unwrap_or(&line);
         if line.is_empty() {
-            let is_other = std::mem::take(&mut self.is_other);
-            return self.data.take().filter(|_| !is_other);
+            let is_ignored = std::mem::take(&mut self.is_ignored);
+            return self.data.take().filter(|_| !is_ignored);
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -48,7 +49,7 @@ impl EventSplitter {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            "event" => self.is_other = !matches!(value, "" | "message"),
+            "event" => self.is_ignored = !matches!(value, "" | "message"),
             _ => {}
         }
         None

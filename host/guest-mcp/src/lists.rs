@@ -338,12 +338,12 @@ impl ResourceEntryFields {
 fn parse_page<T: for<'a> Deserialize<'a>, U>(
     result: &str,
     member: &str,
-    made: impl Fn(T) -> U,
+    convert: impl Fn(T) -> U,
 ) -> Result<GuestPage<U>, String> {
     let PageFields { items, next_cursor } = parse_result(result)?;
     let item = |(index, raw): (usize, &RawValue)| {
         serde_json::from_str(raw.get())
-            .map(&made)
+            .map(&convert)
             .map_err(|error| format!("{member}[{index}]: {error}"))
     };
     let items = items
@@ -383,29 +383,30 @@ pub(crate) fn meta_text(raw: Option<&RawValue>) -> Option<String> {
 /// Returns the arguments that are repeated in headers of a call, according to the tool's input
 /// schema. Ignores invalid entries: the check of the definition reports them.
 pub fn header_params(input_schema: &str) -> Vec<ParamHeader> {
-    let mut found = Vec::new();
+    let mut params = Vec::new();
     if input_schema.contains(HEADER_KEYWORD)
         && let Ok(schema) = serde_json::from_str::<Value>(input_schema)
     {
-        collect_header_params(&schema, &mut Vec::new(), &mut found);
+        collect_header_params(&schema, &mut Vec::new(), &mut params);
     }
-    found
+    params
 }
 
-fn collect_header_params(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
+fn collect_header_params(schema: &Value, path: &mut Vec<String>, params: &mut Vec<ParamHeader>) {
     let kind = match schema.get("type").and_then(Value::as_str) {
         Some("string") => Some(HeaderKind::String),
         Some("integer") => Some(HeaderKind::Integer),
         Some("boolean") => Some(HeaderKind::Boolean),
         _ => None,
     };
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = schema
         .get(HEADER_KEYWORD)
         .and_then(Value::as_str)
-        .filter(|name| !name.is_empty() && name.bytes().all(token));
+        .filter(|name| !name.is_empty() && name.bytes().all(is_token_byte));
     if let (Some(name), Some(kind)) = (name, kind) {
-        found.push(ParamHeader {
+        params.push(ParamHeader {
             name: name.to_owned(),
             path: path.clone(),
             kind,
@@ -419,7 +420,7 @@ fn collect_header_params(schema: &Value, path: &mut Vec<String>, found: &mut Vec
             .flatten()
         {
             path.push(name.clone());
-            collect_header_params(property, path, found);
+            collect_header_params(property, path, params);
             path.pop();
         }
     }

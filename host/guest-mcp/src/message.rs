@@ -172,7 +172,7 @@ pub fn parse_message(text: &str) -> Result<GuestMessage, String> {
 
 fn parse_notification(method: &str, params: Option<&RawValue>) -> GuestNotification {
     let params = params.map_or("null", RawValue::get);
-    let known = match method {
+    let notification = match method {
         "notifications/progress" => {
             serde_json::from_str(params)
                 .ok()
@@ -217,7 +217,7 @@ fn parse_notification(method: &str, params: Option<&RawValue>) -> GuestNotificat
         }
         _ => None,
     };
-    known.unwrap_or(GuestNotification::Other)
+    notification.unwrap_or(GuestNotification::Other)
 }
 
 /// Returns the kinds of questions whose capabilities are missing.

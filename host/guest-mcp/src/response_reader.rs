@@ -64,8 +64,8 @@ impl ResponseReader {
                 .filter(|data| !data.is_empty())
                 .collect(),
             BodyKind::Other(body) => {
-                let room = MAX_OTHER_BODY_BYTES.saturating_sub(body.len());
-                body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                let remaining = MAX_OTHER_BODY_BYTES.saturating_sub(body.len());
+                body.extend_from_slice(bytes.get(..remaining).unwrap_or(bytes));
                 Vec::new()
             }
         }

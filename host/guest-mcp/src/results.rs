@@ -109,15 +109,15 @@ impl CallToolResult {
             .filter_map(|block| block.text.as_deref())
             .collect();
         let texts = texts.join("\n");
-        let said = if texts.trim().is_empty() {
+        let message = if texts.trim().is_empty() {
             self.structured.clone().unwrap_or_default()
         } else {
             texts
         };
-        if said.trim().is_empty() {
+        if message.trim().is_empty() {
             "The MCP server reports that the call failed, without a reason.".to_owned()
         } else {
-            said
+            message
         }
     }
 }
@@ -138,11 +138,11 @@ struct InputRequiredFields {
 /// Parses a result by its type. `parse_complete` parses a complete result.
 fn parse_by_type<T>(
     result: &str,
-    done: impl FnOnce(&str) -> Result<T, String>,
+    parse_complete: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<GuestResult<T>, String> {
     let ResultHead { result_type } = parse_result(result)?;
     match result_type.as_deref() {
-        None | Some("complete") => done(result).map(GuestResult::Done),
+        None | Some("complete") => parse_complete(result).map(GuestResult::Done),
         Some("input_required") => parse_questions(result).map(GuestResult::NeedsInput),
         Some(other) => Err(format!(
             "its result is of the type {other:?}, which this host does not support"

@@ -25,7 +25,7 @@ pub struct ClientConfiguration {
     /// Path of a project's configuration, relative to the project's directory.
     pub(crate) project_path: Option<&'static str>,
     /// Format of the entries, unless a path has a separate one.
-    pub dialect: EntryFormat,
+    pub entry_format: EntryFormat,
     /// Next step for the user after an entry is added.
     pub next_step: &'static str,
     /// Instructions for a part that cannot be written to a file: where to paste it.
@@ -34,24 +34,28 @@ pub struct ClientConfiguration {
 
 impl ClientConfiguration {
     /// Returns whether the client has a configuration for this scope.
-    pub fn has(&self, scope: ConfigurationScope) -> bool {
+    pub fn supports(&self, scope: ConfigurationScope) -> bool {
         scope == ConfigurationScope::User || self.project_path.is_some()
     }
 
     /// Returns the configuration in a file that the user named.
-    pub fn configuration_at(&self, file: &Path, around: &PathEnvironment) -> ConfigurationPath {
+    pub fn configuration_at(
+        &self,
+        file: &Path,
+        environment: &PathEnvironment,
+    ) -> ConfigurationPath {
         // If the file matches a known path, use the format of that path.
-        let place = self
+        let user_path = self
             .user_paths
             .iter()
-            .find(|place| file.ends_with(place.file));
-        let dialect = place
-            .and_then(|place| place.entry_format)
-            .unwrap_or(self.dialect);
+            .find(|candidate| file.ends_with(candidate.file));
+        let entry_format = user_path
+            .and_then(|known_path| known_path.entry_format)
+            .unwrap_or(self.entry_format);
         ConfigurationPath {
             file: file.to_owned(),
-            system: around.system_of(file),
-            entry_format: dialect,
+            system: environment.system_of(file),
+            entry_format,
             markers: Vec::new(),
         }
     }
@@ -61,62 +65,66 @@ impl ClientConfiguration {
     pub fn configuration_paths(
         &self,
         scope: ConfigurationScope,
-        around: &PathEnvironment,
+        environment: &PathEnvironment,
     ) -> Vec<ConfigurationPath> {
         match scope {
-            ConfigurationScope::Project => self.project_configuration_paths(around),
-            ConfigurationScope::User => self.user_configuration_paths(around),
+            ConfigurationScope::Project => self.project_configuration_paths(environment),
+            ConfigurationScope::User => self.user_configuration_paths(environment),
         }
     }
 
-    fn project_configuration_paths(&self, around: &PathEnvironment) -> Vec<ConfigurationPath> {
-        let spot = |file: &&str| ConfigurationPath {
-            file: around.project.join(file),
+    fn project_configuration_paths(&self, environment: &PathEnvironment) -> Vec<ConfigurationPath> {
+        let to_path = |file: &&str| ConfigurationPath {
+            file: environment.project.join(file),
             // A project's server is started on the system that the project is on.
             system: OperatingSystem::Linux,
-            entry_format: self.dialect,
+            entry_format: self.entry_format,
             markers: Vec::new(),
         };
-        self.project_path.iter().map(spot).collect()
+        self.project_path.iter().map(to_path).collect()
     }
 
-    fn user_configuration_paths(&self, around: &PathEnvironment) -> Vec<ConfigurationPath> {
-        let moved = self
-            .overrides
-            .iter()
-            .find_map(|moved| Some((around.variable(moved.variable)?, moved.file)));
-        if let Some((folder, file)) = moved {
-            let folder = around.project.join(folder);
+    fn user_configuration_paths(&self, environment: &PathEnvironment) -> Vec<ConfigurationPath> {
+        let relocated = self.overrides.iter().find_map(|variable_override| {
+            Some((
+                environment.variable(variable_override.variable)?,
+                variable_override.file,
+            ))
+        });
+        if let Some((folder, file)) = relocated {
+            let folder = environment.project.join(folder);
             let file = folder.join(file);
             return vec![ConfigurationPath {
                 system: OperatingSystem::Linux,
-                entry_format: self.dialect,
+                entry_format: self.entry_format,
                 markers: vec![folder],
                 file,
             }];
         }
-        let mut spots = Vec::new();
-        for place in self.user_paths {
-            let homes: &[PathBuf] = match (place.system, &around.wsl) {
+        let mut paths = Vec::new();
+        for user_path in self.user_paths {
+            let homes: &[PathBuf] = match (user_path.system, &environment.wsl) {
                 (OperatingSystem::Windows, Some(wsl)) => &wsl.homes,
                 (OperatingSystem::Windows, None) => &[],
                 (OperatingSystem::Linux | OperatingSystem::MacOs, _) => {
-                    std::slice::from_ref(&around.home)
+                    std::slice::from_ref(&environment.home)
                 }
             };
             for home in homes {
-                let markers = place
+                let markers = user_path
                     .markers
                     .iter()
-                    .map(|(base, folder)| around.base_folder(*base, home).join(folder));
-                spots.push(ConfigurationPath {
-                    file: around.base_folder(place.base, home).join(place.file),
-                    system: place.system,
-                    entry_format: place.entry_format.unwrap_or(self.dialect),
+                    .map(|(base, folder)| environment.base_folder(*base, home).join(folder));
+                paths.push(ConfigurationPath {
+                    file: environment
+                        .base_folder(user_path.base, home)
+                        .join(user_path.file),
+                    system: user_path.system,
+                    entry_format: user_path.entry_format.unwrap_or(self.entry_format),
                     markers: markers.collect(),
                 });
             }
         }
-        spots
+        paths
     }
 }

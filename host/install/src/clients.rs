@@ -42,7 +42,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Home, ".claude.json", &[(Home, ".claude")]),
         ],
         project_path: Some(".mcp.json"),
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             stdio_type: true,
             http_type: true,
             token_form: TokenForm::Header("Bearer ${", "}"),
@@ -77,7 +77,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             ),
         ],
         project_path: None,
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             url_key: None,
             ..COMMON_FORMAT
         },
@@ -126,7 +126,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             ),
         ],
         project_path: Some(".vscode/mcp.json"),
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             servers_key: "servers",
             stdio_type: true,
             http_type: true,
@@ -146,7 +146,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
         ],
         project_path: Some(".cursor/mcp.json"),
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             stdio_type: true,
             token_form: ENV_TOKEN,
             ..COMMON_FORMAT
@@ -167,7 +167,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Home, ".codex/config.toml", &[(Home, ".codex")]),
         ],
         project_path: Some(".codex/config.toml"),
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             format: FileFormat::Toml,
             servers_key: "mcp_servers",
             token_form: TokenForm::Key("bearer_token_env_var"),
@@ -189,7 +189,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
         ],
         project_path: Some(".gemini/settings.json"),
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             url_key: Some("httpUrl"),
             token_form: TokenForm::Header("Bearer ${", "}"),
             ..COMMON_FORMAT
@@ -216,7 +216,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Roaming, "Zed/settings.json", &[(Roaming, "Zed")]),
         ],
         project_path: None,
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             servers_key: "context_servers",
             ..COMMON_FORMAT
         },
@@ -263,7 +263,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             .with_format(LEGACY_WINDSURF_FORMAT),
         ],
         project_path: None,
-        dialect: EntryFormat {
+        entry_format: EntryFormat {
             token_form: ENV_TOKEN,
             ..COMMON_FORMAT
         },
@@ -290,7 +290,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             ),
         ],
         project_path: Some(".junie/mcp/mcp.json"),
-        dialect: COMMON_FORMAT,
+        entry_format: COMMON_FORMAT,
         next_step: "Junie, in the IDE and on the command line, reads the file when it starts",
         paste_hint: Some(
             "AI Assistant reads no such file: paste this in Settings | Tools | AI Assistant | Model Context Protocol (MCP) | \

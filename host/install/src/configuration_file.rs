@@ -66,9 +66,9 @@ impl ConfigFile {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Ok(target) = fs::read_link(path) {
-                    let words =
+                    let message =
                         format!("it is a link to {}, which does not exist", target.display());
-                    return Err(FileError::Unusable(words, path.to_owned()));
+                    return Err(FileError::Unusable(message, path.to_owned()));
                 }
                 return Ok(Self {
                     path: path.to_owned(),
@@ -77,11 +77,8 @@ impl ConfigFile {
             }
             Err(error) => return Err(FileError::Io("read", error, path.to_owned())),
         };
-        let found = Some(read(&path)?);
-        Ok(Self {
-            path,
-            existing: found,
-        })
+        let existing = Some(read(&path)?);
+        Ok(Self { path, existing })
     }
 
     /// Returns the path of the file, with all symbolic links resolved.
@@ -91,7 +88,9 @@ impl ConfigFile {
 
     /// Returns the content of the file. `None` if the file does not exist.
     pub fn text(&self) -> Option<&str> {
-        self.existing.as_ref().map(|found| found.text.as_str())
+        self.existing
+            .as_ref()
+            .map(|existing| existing.text.as_str())
     }
 
     /// Returns the path of the backup.
@@ -113,15 +112,18 @@ impl ConfigFile {
     ///
     /// Returns an error if the file cannot be written, or if another program changed it after it
     /// was read. The file is then unchanged.
-    pub fn write(&self, text: &str, shared: bool) -> Result<Option<PathBuf>, FileError> {
+    pub fn write(&self, text: &str, is_shared: bool) -> Result<Option<PathBuf>, FileError> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder)
             .map_err(|error| FileError::Io("create", error, folder.to_owned()))?;
-        let new = self.create_temporary(folder, text, shared)?;
+        let new_file = self.create_temporary(folder, text, is_shared)?;
         let backup = match &self.existing {
-            Some(found) => {
+            Some(existing) => {
                 let backup = self.backup_path();
-                replace_file(self.create_temporary(folder, &found.text, shared)?, &backup)?;
+                replace_file(
+                    self.create_temporary(folder, &existing.text, is_shared)?,
+                    &backup,
+                )?;
                 Some(backup)
             }
             None => None,
@@ -129,7 +131,7 @@ impl ConfigFile {
         if !self.is_unchanged() {
             return Err(FileError::Changed(self.path.clone()));
         }
-        replace_file(new, &self.path)?;
+        replace_file(new_file, &self.path)?;
         // The rename is durable only after the directory is synced. Not every file system supports
         // that, so ignore errors.
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
@@ -139,7 +141,7 @@ impl ConfigFile {
     /// Returns whether the file still has the content that was read.
     fn is_unchanged(&self) -> bool {
         match &self.existing {
-            Some(found) => read(&self.path).is_ok_and(|now| now.text == found.text),
+            Some(existing) => read(&self.path).is_ok_and(|current| current.text == existing.text),
             None => !self.path.exists(),
         }
     }
@@ -150,10 +152,10 @@ impl ConfigFile {
         &self,
         folder: &Path,
         text: &str,
-        shared: bool,
+        is_shared: bool,
     ) -> Result<NamedTempFile, FileError> {
-        let failed = |error| FileError::Io("write to", error, folder.to_owned());
-        let new = fs::Permissions::from_mode(if shared {
+        let write_error = |error| FileError::Io("write to", error, folder.to_owned());
+        let permissions = fs::Permissions::from_mode(if is_shared {
             PROJECT_FILE_MODE
         } else {
             USER_FILE_MODE
@@ -161,13 +163,13 @@ impl ConfigFile {
         let mut builder = tempfile::Builder::new();
         let mut file = builder
             .prefix(".toolbay-")
-            .permissions(new)
+            .permissions(permissions)
             .tempfile_in(folder)
-            .map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
+            .map_err(write_error)?;
+        file.write_all(text.as_bytes()).map_err(write_error)?;
         if let Some(ExistingFile { metadata, .. }) = &self.existing {
-            let own = file.as_file().metadata().map_err(failed)?;
-            if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
+            let new_metadata = file.as_file().metadata().map_err(write_error)?;
+            if (new_metadata.uid(), new_metadata.gid()) != (metadata.uid(), metadata.gid()) {
                 fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid())).map_err(
                     |error| FileError::Io("keep the owner of", error, self.path.clone()),
                 )?;
@@ -175,13 +177,15 @@ impl ConfigFile {
             // Set the mode after the owner, because changing the owner clears permission bits.
             let mode = metadata.permissions().mode() & 0o7777;
             // A Windows drive may not support modes, so set the mode only if it differs.
-            if own.permissions().mode() & 0o7777 != mode || own.uid() != metadata.uid() {
+            if new_metadata.permissions().mode() & 0o7777 != mode
+                || new_metadata.uid() != metadata.uid()
+            {
                 file.as_file()
                     .set_permissions(fs::Permissions::from_mode(mode))
-                    .map_err(failed)?;
+                    .map_err(write_error)?;
             }
         }
-        file.as_file().sync_all().map_err(failed)?;
+        file.as_file().sync_all().map_err(write_error)?;
         Ok(file)
     }
 }
@@ -192,18 +196,18 @@ fn replace_file(file: NamedTempFile, path: &Path) -> Result<(), FileError> {
 }
 
 fn read(path: &Path) -> Result<ExistingFile, FileError> {
-    let failed = |error| FileError::Io("read", error, path.to_owned());
-    let unusable = |words: String| FileError::Unusable(words, path.to_owned());
+    let read_error = |error| FileError::Io("read", error, path.to_owned());
+    let unusable = |message: String| FileError::Unusable(message, path.to_owned());
     // Check before opening: opening a pipe blocks until there is a writer.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
+    if !fs::metadata(path).map_err(read_error)?.is_file() {
         return Err(unusable("it is not a file".to_owned()));
     }
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    let file = File::open(path).map_err(read_error)?;
+    let metadata = file.metadata().map_err(read_error)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(failed)?;
+        .map_err(read_error)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(unusable(format!(
             "it has more than {} MiB",
@@ -211,11 +215,11 @@ fn read(path: &Path) -> Result<ExistingFile, FileError> {
         )));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let text =
-            String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default()).into_owned();
+        let valid_len = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes().get(..valid_len).unwrap_or_default())
+            .into_owned();
         FileError::Mistake(
-            ConfigurationMistake::at(&text, valid, "this is not UTF-8"),
+            ConfigurationMistake::at(&text, valid_len, "this is not UTF-8"),
             path.to_owned(),
         )
     })?;

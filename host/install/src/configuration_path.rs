@@ -68,9 +68,9 @@ impl UserPath {
         }
     }
 
-    pub(crate) const fn with_format(self, dialect: EntryFormat) -> Self {
+    pub(crate) const fn with_format(self, entry_format: EntryFormat) -> Self {
         Self {
-            entry_format: Some(dialect),
+            entry_format: Some(entry_format),
             ..self
         }
     }
@@ -148,11 +148,11 @@ impl PathEnvironment {
 
     /// Returns the operating system of the client that reads `file`.
     pub(crate) fn system_of(&self, file: &Path) -> OperatingSystem {
-        let windows = self
+        let is_on_windows = self
             .wsl
             .as_ref()
             .is_some_and(|wsl| file.starts_with(&wsl.drives));
-        if windows {
+        if is_on_windows {
             OperatingSystem::Windows
         } else {
             OperatingSystem::Linux

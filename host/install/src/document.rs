@@ -36,16 +36,16 @@ impl ConfigurationText {
     /// # Errors
     ///
     /// Returns an error if the text has a syntax error or an unexpected structure.
-    pub fn parse(dialect: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
-        let (bom, text) = match text.strip_prefix(BOM) {
+    pub fn parse(entry_format: EntryFormat, text: &str) -> Result<Self, ConfigurationMistake> {
+        let (has_bom, text) = match text.strip_prefix(BOM) {
             Some(text) => (true, text),
             None => (false, text),
         };
-        let value = parse(dialect, text)?;
+        let value = parse(entry_format, text)?;
         Ok(Self {
-            entry_format: dialect,
+            entry_format,
             text: text.to_owned(),
-            has_bom: bom,
+            has_bom,
             value,
         })
     }
@@ -67,17 +67,20 @@ impl ConfigurationText {
     pub fn with_server(
         &self,
         name: &str,
-        wanted: &Map<String, Value>,
+        connection: &Map<String, Value>,
     ) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.entry_format.servers_key;
-        let before = self.entry(name);
-        let entry = before.map_or_else(|| wanted.clone(), |entry| merge_connection(entry, wanted));
-        if before == Some(&entry) {
+        let current = self.entry(name);
+        let entry = current.map_or_else(
+            || connection.clone(),
+            |entry| merge_connection(entry, connection),
+        );
+        if current == Some(&entry) {
             return Ok(EditOutcome::Unchanged);
         }
         let text = match self.entry_format.format {
-            FileFormat::Json => json::set_server(&self.text, servers, name, before, &entry)?,
-            FileFormat::Toml => toml::set_server(&self.text, servers, name, before, &entry)?,
+            FileFormat::Json => json::set_server(&self.text, servers, name, current, &entry)?,
+            FileFormat::Toml => toml::set_server(&self.text, servers, name, current, &entry)?,
         };
         self.verify_edit(text, name, Some(&entry))
     }
@@ -111,20 +114,22 @@ impl ConfigurationText {
     ) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.entry_format.servers_key;
         let edited = parse(self.entry_format, &text).ok();
-        let found = edited
+        let edited_entry = edited
             .as_ref()
             .and_then(|value| value.get(servers)?.get(name)?.as_object());
-        let rest = edited
+        let other_members = edited
             .as_ref()
             .map(|value| without_entry(value, servers, name));
-        if found != entry || rest != Some(self::without_entry(&self.value, servers, name)) {
-            let words = format!(
+        if edited_entry != entry
+            || other_members != Some(self::without_entry(&self.value, servers, name))
+        {
+            let message = format!(
                 "{servers} is written in a way that this program cannot edit safely: edit it by hand"
             );
             return Err(ConfigurationMistake {
                 line: 1,
                 column: 1,
-                words,
+                words: message,
             });
         }
         Ok(EditOutcome::Changed(if self.has_bom {
@@ -148,9 +153,12 @@ fn without_entry(value: &Map<String, Value>, servers: &str, name: &str) -> Map<S
     rest
 }
 
-fn parse(dialect: EntryFormat, text: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
-    match dialect.format {
-        FileFormat::Json => json::parse(text, dialect.servers_key),
-        FileFormat::Toml => toml::parse(text, dialect.servers_key),
+fn parse(
+    entry_format: EntryFormat,
+    text: &str,
+) -> Result<Map<String, Value>, ConfigurationMistake> {
+    match entry_format.format {
+        FileFormat::Json => json::parse(text, entry_format.servers_key),
+        FileFormat::Toml => toml::parse(text, entry_format.servers_key),
     }
 }

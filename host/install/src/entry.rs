@@ -18,21 +18,22 @@ pub(crate) const CONNECTION_KEYS: [&str; 10] = [
 ];
 
 /// Returns whether an entry has this `connection`. Ignores the other keys.
-pub fn has_same_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+pub fn has_same_connection(entry: &Map<String, Value>, connection: &Map<String, Value>) -> bool {
     CONNECTION_KEYS
         .iter()
-        .all(|key| entry.get(*key) == wanted.get(*key))
+        .all(|key| entry.get(*key) == connection.get(*key))
 }
 
 /// Returns `entry` with this `connection`. Keeps the other keys.
 pub(crate) fn merge_connection(
     entry: &Map<String, Value>,
-    wanted: &Map<String, Value>,
+    connection: &Map<String, Value>,
 ) -> Map<String, Value> {
     let mut merged = entry.clone();
-    merged.retain(|key, _| wanted.contains_key(key) || !CONNECTION_KEYS.contains(&key.as_str()));
+    merged
+        .retain(|key, _| connection.contains_key(key) || !CONNECTION_KEYS.contains(&key.as_str()));
     merged.extend(
-        wanted
+        connection
             .iter()
             .map(|(key, value)| (key.clone(), value.clone())),
     );
@@ -42,10 +43,10 @@ pub(crate) fn merge_connection(
 /// Returns the connection of an entry for display: without the values of headers, which may be
 /// secret.
 pub fn redacted_connection(entry: &Map<String, Value>) -> Map<String, Value> {
-    let part = |key: &&str| Some(((*key).to_owned(), entry.get(*key)?.clone()));
-    let mut shown: Map<String, Value> = CONNECTION_KEYS.iter().filter_map(part).collect();
+    let member = |key: &&str| Some(((*key).to_owned(), entry.get(*key)?.clone()));
+    let mut redacted: Map<String, Value> = CONNECTION_KEYS.iter().filter_map(member).collect();
     for key in ["headers", "http_headers"] {
-        if let Some(Value::Object(headers)) = shown.get_mut(key) {
+        if let Some(Value::Object(headers)) = redacted.get_mut(key) {
             for value in headers.values_mut() {
                 // A reference to a variable does not reveal its value.
                 if !value.as_str().is_some_and(|text| text.contains("${")) {
@@ -54,7 +55,7 @@ pub fn redacted_connection(entry: &Map<String, Value>) -> Map<String, Value> {
             }
         }
     }
-    shown
+    redacted
 }
 
 /// Returns whether an entry appears to start this program.

@@ -37,9 +37,9 @@ pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Con
     let object = expect_object(text, &root, "the file")?;
     check_unique_names(text, object, |name| name == servers)?;
     if let Some(property) = object.get(servers) {
-        let all = expect_object(text, &property.value, servers)?;
-        check_unique_names(text, all, |_| true)?;
-        for property in &all.properties {
+        let servers_object = expect_object(text, &property.value, servers)?;
+        check_unique_names(text, servers_object, |_| true)?;
+        for property in &servers_object.properties {
             let name = property.name.as_str();
             expect_object(text, &property.value, &format!("{servers}.{name}"))?;
         }
@@ -55,28 +55,28 @@ pub(crate) fn set_server(
     text: &str,
     servers: &str,
     name: &str,
-    before: Option<&Map<String, Value>>,
+    current: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
 ) -> Result<String, ConfigurationMistake> {
     let root = parse_tree(text)?;
-    let all = root
+    let servers_object = root
         .object_value_or_create()
         .and_then(|object| object.object_value_or_create(servers));
-    let all = all.ok_or_else(|| {
+    let all = servers_object.ok_or_else(|| {
         ConfigurationMistake::at(text, 0, format!("{servers}: expected an object"))
     })?;
-    match (before, all.object_value(name)) {
-        (Some(before), Some(object)) => update_entry(&object, before, entry),
+    match (current, all.object_value(name)) {
+        (Some(current_members), Some(object)) => update_entry(&object, current_members, entry),
         _ => drop(all.append(name, to_cst_value(&Value::Object(entry.clone())))),
     }
     Ok(root.to_string())
 }
 
 /// Changes only the members that differ, so that the others keep their position and comments.
-fn update_entry(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
+fn update_entry(object: &CstObject, current: &Map<String, Value>, entry: &Map<String, Value>) {
     for (key, value) in entry
         .iter()
-        .filter(|(key, value)| before.get(*key) != Some(*value))
+        .filter(|(key, value)| current.get(*key) != Some(*value))
     {
         match object.get(key) {
             Some(property) => property.set_value(to_cst_value(value)),
@@ -100,10 +100,10 @@ pub(crate) fn remove_server(
     servers: &str,
     name: &str,
 ) -> Result<String, ConfigurationMistake> {
-    let without = remove_property(text, |root| root.get_object(servers)?.get(name))?;
-    remove_property(&without, |root| {
+    let without_server = remove_property(text, |root| root.get_object(servers)?.get(name))?;
+    remove_property(&without_server, |root| {
         root.get(servers)
-            .filter(|all| all.value.as_object().is_some_and(is_empty))
+            .filter(|property| property.value.as_object().is_some_and(is_empty))
     })
 }
 
@@ -133,9 +133,10 @@ fn remove_property(
     let is_comment = |token: &&TokenAndRange<'_>| {
         matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
     };
-    let within = |token: &TokenAndRange<'_>| start <= token.range.start && token.range.end <= end;
+    let is_within =
+        |token: &TokenAndRange<'_>| start <= token.range.start && token.range.end <= end;
     if property.value.as_object().is_some_and(is_empty)
-        && tokens.iter().filter(is_comment).any(within)
+        && tokens.iter().filter(is_comment).any(is_within)
     {
         return Ok(text.to_owned());
     }
@@ -152,20 +153,20 @@ fn remove_property(
         .filter(is_comma)
         .or_else(|| before.next().filter(is_comma));
     let comma = comma.map(|comma| comma.range.start..comma.range.end);
-    let mut own = start..end;
-    let mut others = None;
+    let mut property_range = start..end;
+    let mut comma_range = None;
     match comma {
         // Include the text between the property and the comma, unless it is a comment.
         Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
-            own.end = comma.end;
+            property_range.end = comma.end;
         }
-        comma => others = comma,
+        comma => comma_range = comma,
     }
-    let own = extend_over_blanks(text, own);
-    let mut cuts: Vec<Range<usize>> = others.into_iter().chain([own]).collect();
-    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
+    let whole_range = extend_over_blanks(text, property_range);
+    let mut ranges: Vec<Range<usize>> = comma_range.into_iter().chain([whole_range]).collect();
+    ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
     let mut out = text.to_owned();
-    for range in cuts {
+    for range in ranges {
         out.replace_range(range, "");
     }
     Ok(out)
@@ -178,11 +179,11 @@ fn extend_over_blanks(text: &str, range: Range<usize>) -> Range<usize> {
     let after = text.get(range.end..).unwrap_or_default();
     let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
     let line = after.find('\n').map_or(after.len(), |at| at + 1);
-    let own_lines = before
+    let fills_lines = before
         .get(..before.len() - blanks)
         .is_some_and(|before| before.ends_with('\n'))
         && after.get(..line).is_some_and(is_blank);
-    if own_lines {
+    if fills_lines {
         range.start - blanks..range.end + line
     } else {
         range.start - blanks..range.end
@@ -200,12 +201,12 @@ fn parse_tree(text: &str) -> Result<CstRootNode, ConfigurationMistake> {
 fn expect_object<'a, 'b>(
     text: &str,
     value: &'b Node<'a>,
-    what: &str,
+    subject: &str,
 ) -> Result<&'b Object<'a>, ConfigurationMistake> {
-    let words = || format!("{what}: expected an object in braces");
+    let message = || format!("{subject}: expected an object in braces");
     value
         .as_object()
-        .ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
+        .ok_or_else(|| ConfigurationMistake::at(text, value.range().start, message()))
 }
 
 /// Checks that the property names for which `must_be_unique` returns true are unique. Clients
@@ -213,12 +214,12 @@ fn expect_object<'a, 'b>(
 fn check_unique_names(
     text: &str,
     object: &Object<'_>,
-    matters: impl Fn(&str) -> bool,
+    must_be_unique: impl Fn(&str) -> bool,
 ) -> Result<(), ConfigurationMistake> {
     let mut names = BTreeSet::new();
     for property in &object.properties {
         let name = property.name.as_str();
-        if matters(name) && !names.insert(name) {
+        if must_be_unique(name) && !names.insert(name) {
             return Err(ConfigurationMistake::at(
                 text,
                 property.range.start,
@@ -230,11 +231,11 @@ fn check_unique_names(
 }
 
 fn to_mistake(text: &str, error: &ParseError) -> ConfigurationMistake {
-    let words = error.kind().to_string();
-    let mut rest = words.chars();
+    let message = error.kind().to_string();
+    let mut rest = message.chars();
     let first = rest.next().map(|c| c.to_ascii_lowercase());
-    let words: String = first.into_iter().chain(rest).collect();
-    ConfigurationMistake::at(text, error.range().start, words)
+    let lowered: String = first.into_iter().chain(rest).collect();
+    ConfigurationMistake::at(text, error.range().start, lowered)
 }
 
 fn to_cst_value(value: &Value) -> CstInputValue {

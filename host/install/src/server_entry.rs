@@ -53,8 +53,8 @@ impl EntryName {
     ///
     /// Returns an error if the name is too long or has other characters.
     pub fn new(name: &str) -> Result<Self, InvalidEntry> {
-        let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(fits) {
+        let is_name_byte = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_name_byte) {
             return Err(InvalidEntry(format!(
                 "expected 1 to {MAX_NAME_BYTES} letters, digits, hyphens and underscores"
             )));
@@ -79,7 +79,7 @@ impl ServerEntry {
         arguments: &[&str],
         paths: &[(&str, &Path)],
     ) -> Result<Self, InvalidEntry> {
-        let text = |path: &Path| match path.to_str() {
+        let path_text = |path: &Path| match path.to_str() {
             Some(text) if path.is_absolute() => Ok(text.to_owned()),
             Some(_) => Err(InvalidEntry(format!(
                 "the path {} is not absolute",
@@ -90,16 +90,16 @@ impl ServerEntry {
                 path.display()
             ))),
         };
-        let mut all: Vec<String> = arguments
+        let mut all_arguments: Vec<String> = arguments
             .iter()
             .map(|argument| (*argument).to_owned())
             .collect();
         for (flag, path) in paths {
-            all.extend([(*flag).to_owned(), text(path)?]);
+            all_arguments.extend([(*flag).to_owned(), path_text(path)?]);
         }
         Ok(Self::Command {
-            program: text(program)?,
-            arguments: all,
+            program: path_text(program)?,
+            arguments: all_arguments,
         })
     }
 
@@ -110,37 +110,37 @@ impl ServerEntry {
     /// Returns an error if `url` is not the URL of a server, or if `token` is not the name of a
     /// variable.
     pub fn http(url: &str, token: Option<&str>) -> Result<Self, InvalidEntry> {
-        let parsed = Url::parse(url).map_err(|_| {
+        let parsed_url = Url::parse(url).map_err(|_| {
             InvalidEntry(
                 "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp"
                     .to_owned(),
             )
         })?;
-        if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
+        if !matches!(parsed_url.scheme(), "http" | "https") || !parsed_url.has_host() {
             return Err(InvalidEntry(
                 "--http: expected a URL that starts with http:// or https://".to_owned(),
             ));
         }
-        if !parsed.username().is_empty()
-            || parsed.password().is_some()
-            || parsed.fragment().is_some()
+        if !parsed_url.username().is_empty()
+            || parsed_url.password().is_some()
+            || parsed_url.fragment().is_some()
         {
             return Err(InvalidEntry(
                 "--http: expected a URL without a name, a password or a fragment".to_owned(),
             ));
         }
-        let word = |name: &str| {
+        let is_variable_name = |name: &str| {
             name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
                 && !name.starts_with(|c: char| c.is_ascii_digit())
         };
-        if token.is_some_and(|name| name.is_empty() || !word(name)) {
+        if token.is_some_and(|name| name.is_empty() || !is_variable_name(name)) {
             return Err(InvalidEntry(
                 "--token-variable: expected the name of a variable, such as TOOLBAY_TOKEN"
                     .to_owned(),
             ));
         }
         Ok(Self::Http {
-            url: parsed,
+            url: parsed_url,
             token: token.map(str::to_owned),
         })
     }
@@ -154,13 +154,13 @@ impl ServerEntry {
         else {
             return false;
         };
-        let loopback = match url.host() {
+        let is_loopback = match url.host() {
             Some(Host::Ipv4(address)) => address.is_loopback(),
             Some(Host::Ipv6(address)) => address.is_loopback(),
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             None => false,
         };
-        url.scheme() == "http" && !loopback
+        url.scheme() == "http" && !is_loopback
     }
 
     /// Returns the entry for a client that reads the configuration at `path`.
@@ -171,13 +171,13 @@ impl ServerEntry {
     pub fn to_entry(
         &self,
         client: &ClientConfiguration,
-        spot: &ConfigurationPath,
+        path: &ConfigurationPath,
         wsl: Option<&WslEnvironment>,
     ) -> Result<Map<String, Value>, UnsupportedEntry> {
         let title = client.title;
         match self {
             Self::Command { program, arguments } => {
-                let (program, arguments) = match (spot.system, wsl) {
+                let (program, arguments) = match (path.system, wsl) {
                     (OperatingSystem::Linux, _) => (program.clone(), arguments.clone()),
                     (OperatingSystem::Windows, Some(wsl)) => {
                         wsl_command(&wsl.distribution, program, arguments)
@@ -186,29 +186,35 @@ impl ServerEntry {
                         return Err(UnsupportedEntry(format!(
                             "{} belongs to {title} on another system, and this program runs on Linux only; serve over HTTP \
                              and give the URL with --http",
-                            spot.file.display()
+                            path.file.display()
                         )));
                     }
                 };
-                Ok(command(&spot.entry_format, &program, &arguments))
+                Ok(command_entry(&path.entry_format, &program, &arguments))
             }
-            Self::Http { url, token } => http(client, &spot.entry_format, url, token.as_deref()),
+            Self::Http { url, token } => {
+                http_entry(client, &path.entry_format, url, token.as_deref())
+            }
         }
     }
 }
 
 /// Returns the command that starts a Linux program from Windows.
 fn wsl_command(distribution: &str, program: &str, arguments: &[String]) -> (String, Vec<String>) {
-    let mut all: Vec<String> = ["--distribution", distribution, "--exec", program]
+    let mut wsl_arguments: Vec<String> = ["--distribution", distribution, "--exec", program]
         .map(str::to_owned)
         .to_vec();
-    all.extend_from_slice(arguments);
-    ("wsl.exe".to_owned(), all)
+    wsl_arguments.extend_from_slice(arguments);
+    ("wsl.exe".to_owned(), wsl_arguments)
 }
 
-fn command(dialect: &EntryFormat, program: &str, arguments: &[String]) -> Map<String, Value> {
+fn command_entry(
+    entry_format: &EntryFormat,
+    program: &str,
+    arguments: &[String],
+) -> Map<String, Value> {
     let mut entry = Map::new();
-    if dialect.stdio_type {
+    if entry_format.stdio_type {
         entry.insert("type".to_owned(), json!("stdio"));
     }
     entry.insert("command".to_owned(), json!(program));
@@ -216,29 +222,29 @@ fn command(dialect: &EntryFormat, program: &str, arguments: &[String]) -> Map<St
     entry
 }
 
-fn http(
+fn http_entry(
     client: &ClientConfiguration,
-    dialect: &EntryFormat,
+    entry_format: &EntryFormat,
     url: &Url,
     token: Option<&str>,
 ) -> Result<Map<String, Value>, UnsupportedEntry> {
     let title = client.title;
-    let Some(key) = dialect.url_key else {
+    let Some(key) = entry_format.url_key else {
         return Err(UnsupportedEntry(format!(
             "{title} reads no URLs from its configuration: add the server as a connector in its settings, or leave out --http"
         )));
     };
     let mut entry = Map::new();
-    if dialect.http_type {
+    if entry_format.http_type {
         entry.insert("type".to_owned(), json!("http"));
     }
     entry.insert(key.to_owned(), json!(url.as_str()));
-    match (token, dialect.token_form) {
+    match (token, entry_format.token_form) {
         (None, _) => {}
-        (Some(name), TokenForm::Header(before, after)) => {
+        (Some(name), TokenForm::Header(prefix, suffix)) => {
             entry.insert(
                 "headers".to_owned(),
-                json!({"Authorization": format!("{before}{name}{after}")}),
+                json!({"Authorization": format!("{prefix}{name}{suffix}")}),
             );
         }
         (Some(name), TokenForm::Key(key)) => {

@@ -14,8 +14,8 @@ use crate::mistake::ConfigurationMistake;
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| to_mistake(text, &error))?;
     if let Some(item) = document.as_table().get(servers) {
-        let all = expect_table(text, item, servers)?;
-        for (name, item) in all.iter() {
+        let servers_table = expect_table(text, item, servers)?;
+        for (name, item) in servers_table.iter() {
             expect_table(text, item, &format!("{servers}.{name}"))?;
         }
     }
@@ -30,30 +30,30 @@ pub(crate) fn set_server(
     text: &str,
     servers: &str,
     name: &str,
-    before: Option<&Map<String, Value>>,
+    current: Option<&Map<String, Value>>,
     entry: &Map<String, Value>,
 ) -> Result<String, ConfigurationMistake> {
     let mut document: DocumentMut = text.parse().map_err(|error| to_mistake(text, &error))?;
-    let wrong = || ConfigurationMistake::at(text, 0, format!("{servers}: expected a table"));
-    match (before, document.as_table_mut().get_mut(servers)) {
-        (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
+    let not_a_table = || ConfigurationMistake::at(text, 0, format!("{servers}: expected a table"));
+    match (current, document.as_table_mut().get_mut(servers)) {
+        (None, Some(Item::Value(Leaf::InlineTable(servers_table)))) => {
             let entry = entry
                 .iter()
                 .filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
-            all.insert(name, Leaf::InlineTable(entry.collect()));
+            servers_table.insert(name, Leaf::InlineTable(entry.collect()));
         }
-        (None, Some(Item::Table(all))) if all.is_dotted() => {
-            all.insert(name, Item::Table(to_toml_table(entry)));
+        (None, Some(Item::Table(servers_table))) if servers_table.is_dotted() => {
+            servers_table.insert(name, Item::Table(to_toml_table(entry)));
         }
         (None, _) => return Ok(append_block(text, &table_text(servers, name, entry))),
-        (Some(before), Some(all)) => {
-            let found = all
+        (Some(current_members), Some(servers_item)) => {
+            let server_table = servers_item
                 .get_mut(name)
                 .and_then(Item::as_table_like_mut)
-                .ok_or_else(wrong)?;
-            update_entry(found, before, entry);
+                .ok_or_else(not_a_table)?;
+            update_entry(server_table, current_members, entry);
         }
-        (Some(_), None) => return Err(wrong()),
+        (Some(_), None) => return Err(not_a_table()),
     }
     Ok(restore_line_ends(text, document.to_string()))
 }
@@ -65,9 +65,9 @@ pub(crate) fn remove_server(
     name: &str,
 ) -> Result<String, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| to_mistake(text, &error))?;
-    let all = document.as_table().get(servers);
-    if let Some(table) = all
-        .and_then(|all| all.get(name))
+    let servers_item = document.as_table().get(servers);
+    if let Some(table) = servers_item
+        .and_then(|item| item.get(name))
         .and_then(Item::as_table)
         .filter(|table| !table.is_dotted())
     {
@@ -81,12 +81,12 @@ pub(crate) fn remove_server(
         return Ok(rest);
     }
     let mut document: DocumentMut = text.parse().map_err(|error| to_mistake(text, &error))?;
-    if let Some(all) = document
+    if let Some(servers_table) = document
         .as_table_mut()
         .get_mut(servers)
         .and_then(Item::as_table_like_mut)
     {
-        all.remove(name);
+        servers_table.remove(name);
     }
     Ok(restore_line_ends(text, document.to_string()))
 }
@@ -126,17 +126,18 @@ fn last_value_end(table: &Table) -> Option<usize> {
 fn remove_lines(text: &mut String, lines: Range<usize>) {
     let before = text.get(..lines.start).unwrap_or_default();
     let after = text.get(lines.end..).unwrap_or_default();
-    let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
+    let starts_blank =
+        |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
     let mut start = lines.start;
-    if blank(after) {
-        let shorter = before
+    if starts_blank(after) {
+        let without_line_end = before
             .strip_suffix("\r\n")
             .or_else(|| before.strip_suffix('\n'));
         // Remove the line end only if its line is empty.
-        if let Some(shorter) =
-            shorter.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n'))
+        if let Some(before_blank) =
+            without_line_end.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n'))
         {
-            start = shorter.len();
+            start = before_blank.len();
         }
     }
     text.replace_range(start..lines.end, "");
@@ -144,11 +145,11 @@ fn remove_lines(text: &mut String, lines: Range<usize>) {
 
 /// Returns a table with its own header, as text.
 fn table_text(servers: &str, name: &str, entry: &Map<String, Value>) -> String {
-    let mut all = Table::new();
-    all.set_implicit(true);
-    all.insert(name, Item::Table(to_toml_table(entry)));
+    let mut servers_table = Table::new();
+    servers_table.set_implicit(true);
+    servers_table.insert(name, Item::Table(to_toml_table(entry)));
     let mut document = DocumentMut::new();
-    document.insert(servers, Item::Table(all));
+    document.insert(servers, Item::Table(servers_table));
     document.to_string()
 }
 
@@ -166,26 +167,26 @@ fn append_block(text: &str, block: &str) -> String {
 
 /// Changes only the members that differ, so that the others keep their position and comments.
 fn update_entry(
-    found: &mut dyn TableLike,
-    before: &Map<String, Value>,
+    table: &mut dyn TableLike,
+    current: &Map<String, Value>,
     entry: &Map<String, Value>,
 ) {
-    for key in before.keys().filter(|key| !entry.contains_key(*key)) {
-        found.remove(key);
+    for key in current.keys().filter(|key| !entry.contains_key(*key)) {
+        table.remove(key);
     }
     for (key, value) in entry
         .iter()
-        .filter(|(key, value)| before.get(*key) != Some(*value))
+        .filter(|(key, value)| current.get(*key) != Some(*value))
     {
-        let Some(mut new) = to_toml_value(value) else {
+        let Some(mut new_value) = to_toml_value(value) else {
             continue;
         };
-        match found.get_mut(key) {
-            Some(Item::Value(old)) => {
-                *new.decor_mut() = old.decor().clone();
-                *old = new;
+        match table.get_mut(key) {
+            Some(Item::Value(old_value)) => {
+                *new_value.decor_mut() = old_value.decor().clone();
+                *old_value = new_value;
             }
-            _ => drop(found.insert(key, Item::Value(new))),
+            _ => drop(table.insert(key, Item::Value(new_value))),
         }
     }
 }
@@ -224,9 +225,9 @@ fn line_end(text: &str) -> &'static str {
 /// Restores Windows line ends, which the tree does not retain. A text with both kinds gets Unix
 /// line ends.
 fn restore_line_ends(text: &str, edited: String) -> String {
-    let all = text.matches('\n').count();
-    let windows = text.matches("\r\n").count();
-    if windows > 0 && windows == all {
+    let line_end_count = text.matches('\n').count();
+    let windows_count = text.matches("\r\n").count();
+    if windows_count > 0 && windows_count == line_end_count {
         edited.replace('\n', "\r\n")
     } else {
         edited
@@ -236,11 +237,12 @@ fn restore_line_ends(text: &str, edited: String) -> String {
 fn expect_table<'a>(
     text: &str,
     item: &'a Item,
-    what: &str,
+    subject: &str,
 ) -> Result<&'a dyn TableLike, ConfigurationMistake> {
     let offset = item.span().map_or(0, |span| span.start);
-    item.as_table_like()
-        .ok_or_else(|| ConfigurationMistake::at(text, offset, format!("{what}: expected a table")))
+    item.as_table_like().ok_or_else(|| {
+        ConfigurationMistake::at(text, offset, format!("{subject}: expected a table"))
+    })
 }
 
 fn to_mistake(text: &str, error: &TomlError) -> ConfigurationMistake {

@@ -30,14 +30,14 @@ pub use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 pub use self::exchange::resource_subscriptions::ResourceUpdates;
 pub use self::host::caller::Caller;
 pub use self::host::interface::{
-    CallHost, ClientCall, ClientShare, MetricsForm, ProtocolOptions, QueuePlace, RequestWire,
+    CallHost, ClientCall, ClientShare, MetricsForm, ProtocolOptions, QueuePlace, RequestMetadata,
     ServerInfo, TransportTraffic,
 };
 pub use self::host::list_source::{
     ListItems, ListPage, ListSelection, ListSource, LoadProgress, LoadedPart, PageQuery,
 };
 pub use self::host::mcp_server::{McpServer, McpServerParts, MetricsSource, SchemaRestriction};
-pub use self::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
+pub use self::host::operator_answers::{OperatorAnswer, OperatorReply, PendingQuestions};
 pub use self::host::request_state::RequestStates;
 pub use self::lists::access_rights::{CallerRights, NamePattern};
 pub use self::lists::list_state::CallerView;

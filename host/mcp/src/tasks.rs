@@ -27,11 +27,11 @@ use toolbay_background::QuotaExhausted;
 use toolbay_model::Question;
 
 use self::expiry::{ExpiringTable, ExpiryTimer};
-use self::memory_store::InMemory;
+use self::memory_store::MemoryTaskStore;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
 pub(crate) use self::running_tasks::{AskedQuestions, LiveTask, TaskPhase};
-pub(crate) use self::store::NoRoom;
+pub(crate) use self::store::ReservationError;
 use self::store::{ExpiredTasks, TaskStore};
 pub(crate) use self::task_state::{
     Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size,
@@ -61,12 +61,12 @@ struct TasksInner {
     /// The tasks whose call runs or waits for answers.
     live: Mutex<HashMap<Arc<str>, Arc<LiveTask>>>,
     running: TaskTracker,
-    alarm: ExpiryTimer,
+    expiry_timer: ExpiryTimer,
 }
 
 /// The reason that a task was not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotCancelled {
+pub(crate) enum CancelError {
     /// The caller has no task with this id.
     Unknown,
     /// The task has ended.
@@ -84,10 +84,10 @@ impl TaskTable {
     pub fn new(options: TaskOptions) -> Self {
         let inner = TasksInner {
             options,
-            store: Box::new(InMemory::new(&options)),
+            store: Box::new(MemoryTaskStore::new(&options)),
             live: Mutex::default(),
             running: TaskTracker::new(),
-            alarm: ExpiryTimer::default(),
+            expiry_timer: ExpiryTimer::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -151,8 +151,9 @@ impl TaskTable {
         limit: usize,
         revision: Revision,
     ) -> Vec<Arc<Task>> {
-        let kept = self.inner.store.list(owner, after, limit, revision).await;
-        kept.into_iter()
+        let stored = self.inner.store.list(owner, after, limit, revision).await;
+        stored
+            .into_iter()
             .map(|task| {
                 self.get_live(owner, &task.id)
                     .map_or(task, |live| live.task())
@@ -166,20 +167,20 @@ impl TaskTable {
         owner: &str,
         id: &str,
         revision: Revision,
-    ) -> Result<Arc<Task>, NotCancelled> {
+    ) -> Result<Arc<Task>, CancelError> {
         let task = self
             .get(owner, id, revision)
             .await
-            .ok_or(NotCancelled::Unknown)?;
+            .ok_or(CancelError::Unknown)?;
         let Some(live) = self.get_live(owner, id) else {
             return if task.state.is_final() {
-                Err(NotCancelled::Ended)
+                Err(CancelError::Ended)
             } else {
-                Err(NotCancelled::Unknown)
+                Err(CancelError::Unknown)
             };
         };
         if !live.set_state(TaskState::Cancelled) {
-            return Err(NotCancelled::Ended);
+            return Err(CancelError::Ended);
         }
         live.cancel.cancel();
         let task = live.task();
@@ -193,7 +194,7 @@ impl TaskTable {
         let now = Instant::now();
         self.live_tasks()
             .get(id)
-            .filter(|live| *live.owner == *owner && live.until > now)
+            .filter(|live| *live.owner == *owner && live.expires_at > now)
             .map(Arc::clone)
     }
 
@@ -205,10 +206,15 @@ impl TaskTable {
     /// their bytes.
     pub(crate) async fn register(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
         let task = live.task();
-        self.inner.store.add(&live.owner, &task, live.until).await?;
+        self.inner
+            .store
+            .add(&live.owner, &task, live.expires_at)
+            .await?;
         self.live_tasks()
             .insert(Arc::clone(&task.id), Arc::clone(live));
-        self.inner.alarm.schedule(live.until, &self.inner);
+        self.inner
+            .expiry_timer
+            .schedule(live.expires_at, &self.inner);
         Ok(())
     }
 
@@ -218,7 +224,11 @@ impl TaskTable {
     /// # Errors
     ///
     /// The limit is reached, or the task has expired.
-    pub(crate) async fn reserve(&self, live: &LiveTask, bytes: usize) -> Result<(), NoRoom> {
+    pub(crate) async fn reserve(
+        &self,
+        live: &LiveTask,
+        bytes: usize,
+    ) -> Result<(), ReservationError> {
         self.inner
             .store
             .reserve(&live.owner, &live.task().id, bytes)
@@ -234,13 +244,13 @@ impl TaskTable {
         &self,
         live: &'a LiveTask,
         questions: Vec<Question>,
-    ) -> Result<AskedQuestions<'a>, NoRoom> {
-        let asked = live.assign_keys(questions);
-        self.reserve(live, asked.iter().map(|asked| asked.size()).sum())
+    ) -> Result<AskedQuestions<'a>, ReservationError> {
+        let task_questions = live.assign_keys(questions);
+        self.reserve(live, task_questions.iter().map(|asked| asked.size()).sum())
             .await?;
-        let asking = live.ask(asked);
+        let asked_questions = live.ask(task_questions);
         self.inner.store.update(&live.owner, &live.task()).await;
-        Ok(asking)
+        Ok(asked_questions)
     }
 
     /// Removes a task that was not reported to any client.
@@ -272,8 +282,8 @@ impl TaskTable {
         ttl: Option<Duration>,
         phase: TaskPhase,
     ) -> Option<Arc<LiveTask>> {
-        let longest = self.options().ttl;
-        let ttl = ttl.unwrap_or(longest).clamp(MIN_TTL.min(longest), longest);
+        let max_ttl = self.options().ttl;
+        let ttl = ttl.unwrap_or(max_ttl).clamp(MIN_TTL.min(max_ttl), max_ttl);
         let now = SystemTime::now();
         let task = Task::new(new_id(now)?, revision, now, ttl);
         Some(Arc::new(LiveTask::new(
@@ -316,8 +326,8 @@ impl TasksInner {
 fn new_id(now: SystemTime) -> Option<Arc<str>> {
     let mut random = [0; TASK_ID_BYTES];
     getrandom::fill(&mut random).ok()?;
-    let since = now
+    let unix_time = now
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    Some(format!("{:012x}{}", since.as_millis(), hex::encode(random)).into())
+    Some(format!("{:012x}{}", unix_time.as_millis(), hex::encode(random)).into())
 }

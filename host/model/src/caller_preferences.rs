@@ -20,10 +20,10 @@ impl ArgumentCheck {
     /// `overrides` takes precedence over [`ArgumentCheck::Lenient`], and `self` applies if both are
     /// unset.
     #[must_use]
-    pub fn with_overrides(self, said: [Option<Self>; 2]) -> Self {
-        match said {
-            said if said.contains(&Some(Self::Strict)) => Self::Strict,
-            said if said.contains(&Some(Self::Lenient)) => Self::Lenient,
+    pub fn with_overrides(self, overrides: [Option<Self>; 2]) -> Self {
+        match overrides {
+            values if values.contains(&Some(Self::Strict)) => Self::Strict,
+            values if values.contains(&Some(Self::Lenient)) => Self::Lenient,
             _ => self,
         }
     }

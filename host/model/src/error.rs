@@ -79,20 +79,17 @@ impl fmt::Display for CallError {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message("tool", tool.as_deref())),
-            Self::Denied {
-                message: words,
-                denial: denied,
-            } => write!(f, "{words} ({denied})"),
+            Self::Denied { message, denial } => write!(f, "{message} ({denial})"),
             // The guest's last output usually has the cause, so it comes first.
             Self::Trap {
-                cause: what,
+                cause,
                 stderr: Some(stderr),
-            } => write!(f, "{stderr} ({what})"),
+            } => write!(f, "{stderr} ({cause})"),
             Self::Trap {
-                cause: what,
+                cause,
                 stderr: None,
-            } => f.write_str(what),
-            Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
+            } => f.write_str(cause),
+            Self::InvalidOutput(violation) => write!(f, "invalid output: {violation}"),
             Self::Incapable(kinds) => {
                 let methods: Vec<&str> = kinds.iter().map(|kind| kind.method()).collect();
                 write!(f, "the client cannot answer: {}", methods.join(", "))

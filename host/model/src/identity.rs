@@ -21,11 +21,11 @@ impl CallerIdentity {
     /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
     /// the name of a token without a subject (`oauth-token:…`) changes with every token.
     pub fn from_name(name: &str) -> Option<Self> {
-        let known = name == "stdio"
+        let is_stdio_or_token = name == "stdio"
             || name
                 .strip_prefix("token:")
                 .is_some_and(|token| !token.is_empty());
-        (known || parse_oauth_name(name).is_some()).then(|| Self(name.into()))
+        (is_stdio_or_token || parse_oauth_name(name).is_some()).then(|| Self(name.into()))
     }
 
     /// Returns the name.

@@ -41,11 +41,11 @@ impl JsonSize {
     pub fn measure(text: &str) -> Self {
         let mut values = 0_u64;
         let mut members = 0;
-        let mut texts = 0;
-        let mut length = 0;
-        let mut filled = 0;
+        let mut strings = 0;
+        let mut string_bytes = 0;
+        let mut container_bytes = 0;
         // The last character outside of strings that is not white space.
-        let mut last = b' ';
+        let mut previous = b' ';
         let mut rest = text.as_bytes();
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
@@ -53,10 +53,10 @@ impl JsonSize {
                 b' ' | b'\n' | b'\r' | b'\t' => continue,
                 b'"' => {
                     values += 1;
-                    texts += 1;
-                    let (characters, after) = scan_string(rest);
-                    length += characters;
-                    rest = after;
+                    strings += 1;
+                    let (characters, after_string) = scan_string(rest);
+                    string_bytes += characters;
+                    rest = after_string;
                 }
                 b'{' | b'[' => values += 1,
                 // The string that was counted before the colon is the member's name.
@@ -66,25 +66,29 @@ impl JsonSize {
                 }
                 b',' | b'}' | b']' => {}
                 // The start of a number or a literal.
-                _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => {
+                _ if matches!(
+                    previous,
+                    b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"'
+                ) =>
+                {
                     values += 1;
                 }
                 _ => {}
             }
-            filled += match last {
+            container_bytes += match previous {
                 b'{' if byte != b'}' => OBJECT_OVERHEAD_BYTES,
                 b'[' if byte != b']' => LIST_OVERHEAD_BYTES,
                 _ => 0,
             };
-            last = byte;
+            previous = byte;
         }
         Self {
             values,
             memory: values * VALUE_BYTES
                 + members * MEMBER_OVERHEAD_BYTES
-                + texts * STRING_OVERHEAD_BYTES
-                + length
-                + filled,
+                + strings * STRING_OVERHEAD_BYTES
+                + string_bytes
+                + container_bytes,
         }
     }
 }

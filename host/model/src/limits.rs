@@ -59,7 +59,7 @@ macro_rules! limits {
             /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`,
+            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling_text`,
             /// and one [`ClampedLimit`] for each key that was lowered.
             pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<ClampedLimit>) {
                 let mut clamps = Vec::new();
@@ -155,8 +155,8 @@ impl Limits {
     ) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
         self.amounts()
             .zip(other.amounts())
-            .filter(|(here, there)| here != there)
-            .map(|(here, _)| here)
+            .filter(|(amount, other_amount)| amount != other_amount)
+            .map(|(amount, _)| amount)
     }
 }
 
@@ -266,19 +266,19 @@ impl fmt::Display for ClampedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             key,
-            requested: asked,
+            requested,
             ceiling,
         } = self;
-        let asked = asked.to_config_string();
-        let ceiling = ceiling.to_config_string();
+        let requested_text = requested.to_config_string();
+        let ceiling_text = ceiling.to_config_string();
         write!(
             f,
-            "limits.{key} = {asked} was lowered to the server's ceiling, {ceiling} (to allow more, raise ceilings.{key})"
+            "limits.{key} = {requested_text} was lowered to the server's ceiling, {ceiling_text} (to allow more, raise ceilings.{key})"
         )
     }
 }
 
-/// Returns `requested` clamped to `ceiling`, or `default` if no value was requested. Lowering the
+/// Returns `requested` clamped to `ceiling_text`, or `default` if no value was requested. Lowering the
 /// default causes no warning, because no operator set it.
 fn clamp<T: Copy + Ord + Into<LimitValue>>(
     clamps: &mut Vec<ClampedLimit>,
@@ -328,20 +328,20 @@ mod tests {
             serde_json::json!({"fuel": 9, "timeout": "1s"}),
         ]
         .map(|json| Limits::DEFAULT.with(&patch(json), &Limits::CEILING).0);
-        let both = Limits {
+        let lowest = Limits {
             fuel: 7,
             timeout: Duration::from_secs(1),
             ..Limits::DEFAULT
         };
         assert_eq!(
             (one.least(&two), two.least(&one)),
-            (both.clone(), both.clone())
+            (lowest.clone(), lowest.clone())
         );
         assert_eq!(
             Limits::CEILING
-                .with(&both.clone().into(), &Limits::CEILING)
+                .with(&lowest.clone().into(), &Limits::CEILING)
                 .0,
-            both
+            lowest
         );
     }
 
@@ -351,9 +351,9 @@ mod tests {
         let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
         assert_eq!(limits.memory, ByteSize::gib(1));
         assert_eq!(limits.timeout, Duration::from_mins(10));
-        let said: Vec<String> = clamps.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            messages,
             [
                 "limits.timeout = 1h was lowered to the server's ceiling, 10m (to allow more, raise ceilings.timeout)",
                 "limits.memory = 8.0 GiB was lowered to the server's ceiling, 1.0 GiB (to allow more, raise ceilings.memory)",

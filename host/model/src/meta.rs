@@ -23,17 +23,17 @@ pub fn is_reserved_meta(key: &str) -> bool {
         return false;
     };
     let labels: Vec<&str> = prefix.split('.').collect();
-    let begins_with_own = labels.len() >= TOOLBAY_PREFIX_LABELS.len()
+    let has_toolbay_prefix = labels.len() >= TOOLBAY_PREFIX_LABELS.len()
         && TOOLBAY_PREFIX_LABELS
             .iter()
             .zip(&labels)
-            .all(|(own, label)| own.eq_ignore_ascii_case(label));
+            .all(|(expected, label)| expected.eq_ignore_ascii_case(label));
     let is_protocol = |label: &str| {
         RESERVED_LABELS
             .iter()
             .any(|reserved| reserved.eq_ignore_ascii_case(label))
     };
-    begins_with_own
+    has_toolbay_prefix
         || labels
             .iter()
             .enumerate()
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn other_members_are_not_reserved() {
-        let own = [
+        let plugin_keys = [
             "",
             "/",
             "a",
@@ -88,7 +88,7 @@ mod tests {
             "com.dev.toolbay/x",
             "traceparent",
         ];
-        for key in own {
+        for key in plugin_keys {
             assert!(!is_reserved_meta(key), "{key}");
         }
     }

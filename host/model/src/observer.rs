@@ -17,7 +17,7 @@ pub trait CallObserver: Send + Sync {
     /// Reports that an access of this kind was denied to the guest. `message` is a sentence.
     /// `remedy` is the permission that an operator can add to the grant to allow the access, as
     /// lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
-    fn denied(&self, _kind: DenialKind, _what: &str, _remedy: Option<&str>) {}
+    fn denied(&self, _kind: DenialKind, _message: &str, _remedy: Option<&str>) {}
     /// Reports that the content of the resource `uri` changed, so that subscribed clients can be
     /// notified.
     fn resource_updated(&self, _uri: &str) {}
@@ -29,7 +29,7 @@ pub trait CallObserver: Send + Sync {
     /// Reports that a request with such a span has ended.
     fn http_exchange_ended(&self, _exchange: HttpExchange) {}
     /// Returns whether the caller no longer waits for the result.
-    fn cancelled(&self) -> bool;
+    fn is_cancelled(&self) -> bool;
 }
 
 /// The kinds of access that can be denied to a guest.
@@ -86,7 +86,7 @@ impl CallObserver for NoopObserver {
 
     fn progress(&self, _progress: ProgressUpdate) {}
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }

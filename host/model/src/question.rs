@@ -61,7 +61,7 @@ impl QuestionKind {
     pub fn capabilities(kinds: &[Self]) -> Map<String, Value> {
         let mut capabilities = Map::new();
         for kind in kinds {
-            let (name, part) = match kind {
+            let (name, sub_capability) = match kind {
                 Self::Form => ("elicitation", Some("form")),
                 Self::Url => ("elicitation", Some("url")),
                 Self::Sampling => ("sampling", None),
@@ -69,8 +69,9 @@ impl QuestionKind {
                 Self::Roots => ("roots", None),
             };
             let members = capabilities.entry(name).or_insert_with(|| json!({}));
-            if let (Some(part), Some(members)) = (part, members.as_object_mut()) {
-                members.insert(part.to_owned(), json!({}));
+            if let (Some(sub_capability), Some(members)) = (sub_capability, members.as_object_mut())
+            {
+                members.insert(sub_capability.to_owned(), json!({}));
             }
         }
         capabilities

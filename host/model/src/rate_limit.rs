@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn tool_limit_is_per_caller_or_shared() {
         let read = |text: &str| serde_json::from_str::<ToolRateLimit>(text);
-        let own = read(r#"{"calls": 3, "per": "1h"}"#).unwrap();
+        let per_caller = read(r#"{"calls": 3, "per": "1h"}"#).unwrap();
         assert_eq!(
-            (own.shared, own.to_string().as_str()),
+            (per_caller.shared, per_caller.to_string().as_str()),
             (false, "3 calls per 1h")
         );
         let shared = read(r#"{"calls": 3, "per": "1h", "shared": true}"#).unwrap();

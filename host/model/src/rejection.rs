@@ -87,7 +87,7 @@ impl RejectionReason {
     /// Returns the configuration key of the limit; `None` if the reason is not a limit.
     pub const fn key(self) -> Option<&'static str> {
         match self {
-            Self::Busy { limit: bound, .. } => Some(bound.key()),
+            Self::Busy { limit, .. } => Some(limit.key()),
             Self::ClientRate(_) => Some("caller_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
             Self::Disabled | Self::Suspended => None,
@@ -99,16 +99,13 @@ impl RejectionReason {
     /// it. `noun` is the kind of the target, such as "tool".
     pub fn message(self, noun: &str) -> String {
         match self {
-            Self::Busy {
-                limit: bound,
-                capacity: most,
-            } => {
-                let calls = if most == 1 {
+            Self::Busy { limit, capacity } => {
+                let calls = if capacity == 1 {
                     "1 call".to_owned()
                 } else {
-                    format!("{} calls", format_thousands(most as u64))
+                    format!("{} calls", format_thousands(capacity as u64))
                 };
-                let what = match bound {
+                let sentence = match limit {
                     CapacityLimit::Server => format!("The server is already running {calls}"),
                     CapacityLimit::Plugin => {
                         format!("The {noun}'s plugin is already running {calls}")
@@ -121,24 +118,24 @@ impl RejectionReason {
                     CapacityLimit::Client => {
                         format!("The server is already running {calls} from this client")
                     }
-                    CapacityLimit::Queue if most == 1 => {
+                    CapacityLimit::Queue if capacity == 1 => {
                         format!("{calls} from this client is already waiting")
                     }
                     CapacityLimit::Queue => format!("{calls} from this client are already waiting"),
                     CapacityLimit::Memory => {
-                        let memory = ByteSize::b(most as u64).display().iec().to_string();
+                        let memory = ByteSize::b(capacity as u64).display().iec().to_string();
                         format!(
                             "Running calls have reserved the {memory} of memory that the server may use"
                         )
                     }
                     CapacityLimit::Requests => {
-                        let memory = ByteSize::b(most as u64).display().iec().to_string();
+                        let memory = ByteSize::b(capacity as u64).display().iec().to_string();
                         format!(
                             "Other requests use all of the {memory} of memory that requests may use together"
                         )
                     }
                 };
-                format!("{what} (to allow more, raise {}).", bound.key())
+                format!("{sentence} (to allow more, raise {}).", limit.key())
             }
             Self::ClientRate(limit) => {
                 format!(

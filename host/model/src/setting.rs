@@ -16,7 +16,10 @@ const DEFAULT_MAX_DURATION: Duration = Duration::from_hours(24);
 /// A value of a configuration key. The implementation for `Option` is for optional keys.
 pub trait SettingValue: Sized {
     /// Deserializes the value. 0 is an error unless `allows_zero` is true.
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error>;
 }
 
 /// Deserializes the value of a key for which 0 is valid and means "none".
@@ -34,92 +37,113 @@ pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(
 /// Deserializes a number from `min` to `max`, inclusive.
 pub fn count<'de, D: Deserializer<'de>>(
     deserializer: D,
-    least: usize,
-    most: usize,
+    min: usize,
+    max: usize,
 ) -> Result<usize, D::Error> {
-    let count = usize::read(deserializer, least == 0)?;
-    if (least..=most).contains(&count) {
+    let count = usize::read(deserializer, min == 0)?;
+    if (min..=max).contains(&count) {
         return Ok(count);
     }
     Err(D::Error::custom(format_args!(
-        "expected at most {most}, not {count}"
+        "expected at most {max}, not {count}"
     )))
 }
 
 /// Deserializes a duration above 0 and at most `max`.
 pub fn time<'de, D: Deserializer<'de>>(
     deserializer: D,
-    most: Duration,
+    max: Duration,
 ) -> Result<Duration, D::Error> {
-    deserializer.deserialize_str(DurationVisitor { zero: false, most })
+    deserializer.deserialize_str(DurationVisitor {
+        allows_zero: false,
+        max,
+    })
 }
 
 /// Deserializes a size from `min` to `max`, inclusive.
 pub fn size<'de, D: Deserializer<'de>>(
     deserializer: D,
-    least: ByteSize,
-    most: ByteSize,
+    min: ByteSize,
+    max: ByteSize,
 ) -> Result<ByteSize, D::Error> {
     let size = ByteSize::read(deserializer, true)?;
-    if (least..=most).contains(&size) {
+    if (min..=max).contains(&size) {
         return Ok(size);
     }
-    let [size, least, most] = [size, least, most].map(|size| size.display().iec());
+    let [size_text, min_text, max_text] = [size, min, max].map(|size| size.display().iec());
     Err(D::Error::custom(format_args!(
-        "expected a size from {least} to {most}, not {size}"
+        "expected a size from {min_text} to {max_text}, not {size_text}"
     )))
 }
 
 impl<T: SettingValue> SettingValue for Option<T> {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        T::read(deserializer, zero).map(Some)
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
+        T::read(deserializer, allows_zero).map(Some)
     }
 }
 
 impl SettingValue for u64 {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(IntegerVisitor {
-            zero,
+            allows_zero,
             target: PhantomData,
         })
     }
 }
 
 impl SettingValue for u32 {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(IntegerVisitor {
-            zero,
+            allows_zero,
             target: PhantomData,
         })
     }
 }
 
 impl SettingValue for usize {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(IntegerVisitor {
-            zero,
+            allows_zero,
             target: PhantomData,
         })
     }
 }
 
 impl SettingValue for ByteSize {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ByteSizeVisitor { zero })
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ByteSizeVisitor { allows_zero })
     }
 }
 
 impl SettingValue for Duration {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        allows_zero: bool,
+    ) -> Result<Self, D::Error> {
         deserializer.deserialize_str(DurationVisitor {
-            zero,
-            most: DEFAULT_MAX_DURATION,
+            allows_zero,
+            max: DEFAULT_MAX_DURATION,
         })
     }
 }
 
 struct IntegerVisitor<T> {
-    zero: bool,
+    allows_zero: bool,
     target: PhantomData<T>,
 }
 
@@ -127,7 +151,7 @@ impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero {
+        f.write_str(if self.allows_zero {
             "an integer of at least 0"
         } else {
             "an integer of at least 1"
@@ -135,11 +159,11 @@ impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<T, E> {
-        let wrong = E::invalid_value(Unexpected::Unsigned(n), &self);
-        if n == 0 && !self.zero {
-            Err(wrong)
+        let invalid_value = E::invalid_value(Unexpected::Unsigned(n), &self);
+        if n == 0 && !self.allows_zero {
+            Err(invalid_value)
         } else {
-            T::try_from(n).map_err(|_| wrong)
+            T::try_from(n).map_err(|_| invalid_value)
         }
     }
 
@@ -152,14 +176,14 @@ impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
 }
 
 struct ByteSizeVisitor {
-    zero: bool,
+    allows_zero: bool,
 }
 
 impl Visitor<'_> for ByteSizeVisitor {
     type Value = ByteSize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero {
+        f.write_str(if self.allows_zero {
             "a size, such as \"64MiB\""
         } else {
             "a size above 0, such as \"64MiB\""
@@ -167,7 +191,7 @@ impl Visitor<'_> for ByteSizeVisitor {
     }
 
     fn visit_u64<E: Error>(self, bytes: u64) -> Result<ByteSize, E> {
-        if bytes == 0 && !self.zero {
+        if bytes == 0 && !self.allows_zero {
             return Err(E::invalid_value(Unexpected::Unsigned(bytes), &self));
         }
         Ok(ByteSize::b(bytes))
@@ -182,22 +206,22 @@ impl Visitor<'_> for ByteSizeVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<ByteSize, E> {
         match text.parse::<ByteSize>() {
-            Ok(size) if size.as_u64() > 0 || self.zero => Ok(size),
+            Ok(size) if size.as_u64() > 0 || self.allows_zero => Ok(size),
             _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }
     }
 }
 
 struct DurationVisitor {
-    zero: bool,
-    most: Duration,
+    allows_zero: bool,
+    max: Duration,
 }
 
 impl Visitor<'_> for DurationVisitor {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero {
+        f.write_str(if self.allows_zero {
             "a duration, such as \"30s\""
         } else {
             "a duration above 0, such as \"30s\""
@@ -206,13 +230,13 @@ impl Visitor<'_> for DurationVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
         match humantime::parse_duration(text) {
-            Ok(time) if time > self.most => {
-                let most = crate::text::format_duration(self.most);
+            Ok(time) if time > self.max => {
+                let max = crate::text::format_duration(self.max);
                 Err(E::custom(format_args!(
-                    "expected a duration of at most {most}, not {text:?}"
+                    "expected a duration of at most {max}, not {text:?}"
                 )))
             }
-            Ok(time) if !time.is_zero() || self.zero => Ok(time),
+            Ok(time) if !time.is_zero() || self.allows_zero => Ok(time),
             _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }
     }

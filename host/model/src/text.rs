@@ -71,7 +71,7 @@ pub fn join_lines(text: &str) -> String {
 
 /// Returns `text` as one line of at most `max_bytes` bytes: sanitized, with line ends and tabs
 /// written as `\n` and `\t`. A truncated text ends with `…`.
-pub fn clean_line(text: &str, most: usize) -> String {
+pub fn clean_line(text: &str, max_bytes: usize) -> String {
     let mut line = String::new();
     for c in clean(text).chars() {
         match c {
@@ -80,8 +80,8 @@ pub fn clean_line(text: &str, most: usize) -> String {
             '\t' => line.push_str("\\t"),
             c => line.push(c),
         }
-        if line.len() > most {
-            line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+        if line.len() > max_bytes {
+            line.truncate(line.floor_char_boundary(max_bytes.saturating_sub('…'.len_utf8())));
             line.push('…');
             break;
         }
@@ -91,20 +91,20 @@ pub fn clean_line(text: &str, most: usize) -> String {
 
 /// Formats `value` as a [`clean_line()`]. Formatting stops at the limit, even if the output of
 /// `value` is endless.
-pub fn bounded_line(value: impl fmt::Display, most: usize) -> String {
+pub fn bounded_line(value: impl fmt::Display, max_bytes: usize) -> String {
     // Sanitizing removes characters, so the buffer is larger than the result.
-    let mut start = BoundedTextWriter {
+    let mut buffer = BoundedTextWriter {
         text: String::new(),
-        capacity: most.saturating_mul(2),
+        capacity: max_bytes.saturating_mul(2),
     };
-    if write!(start, "{value}").is_ok() {
-        return clean_line(&start.text, most);
+    if write!(buffer, "{value}").is_ok() {
+        return clean_line(&buffer.text, max_bytes);
     }
-    let shown = clean_line(&start.text, most);
-    if shown.ends_with('…') {
-        shown
+    let line = clean_line(&buffer.text, max_bytes);
+    if line.ends_with('…') {
+        line
     } else {
-        clean_line(&(shown + "…"), most)
+        clean_line(&(line + "…"), max_bytes)
     }
 }
 
@@ -116,13 +116,13 @@ struct BoundedTextWriter {
 
 impl fmt::Write for BoundedTextWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.capacity - self.text.len();
-        if text.len() <= room {
+        let remaining = self.capacity - self.text.len();
+        if text.len() <= remaining {
             self.text.push_str(text);
             return Ok(());
         }
         self.text.push_str(
-            text.get(..text.floor_char_boundary(room))
+            text.get(..text.floor_char_boundary(remaining))
                 .unwrap_or_default(),
         );
         Err(fmt::Error)
@@ -133,7 +133,8 @@ impl fmt::Write for BoundedTextWriter {
 /// ends a line, is a JSON escape such as `\u202e`. The value is the same, and the text has no
 /// effect on a terminal.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let acts = |c| is_forbidden(c) || is_modifier(c) || matches!(c, '\u{2028}' | '\u{2029}');
+    let needs_escape =
+        |c| is_forbidden(c) || is_modifier(c) || matches!(c, '\u{2028}' | '\u{2029}');
     if find_unsafe(json).is_none() && !json.contains(['\u{2028}', '\u{2029}']) {
         return Cow::Borrowed(json);
     }
@@ -142,7 +143,7 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
         match c {
             // A carriage return can only be between tokens, where it has no meaning.
             '\r' => out.push('\n'),
-            c if acts(c) => {
+            c if needs_escape(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }
@@ -192,17 +193,17 @@ fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
         matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3)
             && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
     };
-    let mut passed = 0;
+    let mut lane_start = 0;
     for lane in bytes.chunks(LANE_BYTES) {
         if !is_clear(lane) {
-            let begins = |(at, byte): (usize, &u8)| {
-                suspicious(*byte) && !is_common(*byte, bytes.get(passed + at + 1))
+            let can_start_unsafe = |(at, byte): (usize, &u8)| {
+                suspicious(*byte) && !is_common(*byte, bytes.get(lane_start + at + 1))
             };
-            if let Some(at) = lane.iter().enumerate().position(begins) {
-                return Some(passed + at);
+            if let Some(at) = lane.iter().enumerate().position(can_start_unsafe) {
+                return Some(lane_start + at);
             }
         }
-        passed += lane.len();
+        lane_start += lane.len();
     }
     None
 }
@@ -236,25 +237,30 @@ fn is_modifier(c: char) -> bool {
 
 /// Returns whether `c` is a [modifier](is_modifier) after a character that it cannot modify, so
 /// that it would be invisible.
-fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
+fn is_dangling_modifier(previous: Option<char>, c: char) -> bool {
     if !is_modifier(c) {
         return false;
     }
-    let Some(before) = before else { return true };
-    let fits = match c {
+    let Some(previous) = previous else {
+        return true;
+    };
+    let is_allowed_after = match c {
         // Keycaps such as `1️⃣`, and emoji. A few emoji count as letters.
         '\u{fe0e}' | '\u{fe0f}' => {
-            let is_letter = before.is_alphabetic()
-                && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
-            matches!(before, '#' | '*' | '0'..='9')
-                || (!before.is_ascii() && !is_letter && !is_modifier(before))
+            let is_letter = previous.is_alphabetic()
+                && !matches!(
+                    previous,
+                    '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}'
+                );
+            matches!(previous, '#' | '*' | '0'..='9')
+                || (!previous.is_ascii() && !is_letter && !is_modifier(previous))
         }
         // A joiner between two emoji comes after the selector of the first.
-        '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_modifier(before)),
-        '\u{200c}' => !before.is_ascii() && !is_modifier(before),
-        _ => matches!(before, '\u{1820}'..='\u{18aa}'),
+        '\u{200d}' => !previous.is_ascii() && (previous == '\u{fe0f}' || !is_modifier(previous)),
+        '\u{200c}' => !previous.is_ascii() && !is_modifier(previous),
+        _ => matches!(previous, '\u{1820}'..='\u{18aa}'),
     };
-    !fits || before.is_whitespace()
+    !is_allowed_after || previous.is_whitespace()
 }
 
 /// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more

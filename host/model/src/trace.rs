@@ -9,9 +9,9 @@ const MAX_FORWARDED_BYTES: usize = 8192;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     /// The id of the trace, as 32 hexadecimal digits.
-    pub trace: String,
+    pub trace_id: String,
     /// The id of this span, as 16 hexadecimal digits.
-    pub span: String,
+    pub span_id: String,
     /// The trace flags, as two hexadecimal digits.
     flags: String,
     /// `tracestate`, unchanged.
@@ -34,15 +34,20 @@ impl TraceContext {
                     .bytes()
                     .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let some = |text: &str| text.bytes().any(|byte| byte != b'0');
+        let is_nonzero = |text: &str| text.bytes().any(|byte| byte != b'0');
         // Later versions can have further parts at the end; this version must not.
-        let known =
+        let has_valid_version =
             hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
-        if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2))
+        if !(has_valid_version
+            && hex(trace, 32)
+            && is_nonzero(trace)
+            && hex(span, 16)
+            && is_nonzero(span)
+            && hex(flags, 2))
         {
             return None;
         }
-        let passed_on = |text: Option<String>| {
+        let if_forwardable = |text: Option<String>| {
             text.filter(|text| {
                 !text.is_empty()
                     && text.len() <= MAX_FORWARDED_BYTES
@@ -50,11 +55,11 @@ impl TraceContext {
             })
         };
         Some(Self {
-            trace: trace.to_owned(),
-            span: span.to_owned(),
+            trace_id: trace.to_owned(),
+            span_id: span.to_owned(),
             flags: flags.to_owned(),
-            state: passed_on(state),
-            baggage: passed_on(baggage),
+            state: if_forwardable(state),
+            baggage: if_forwardable(baggage),
         })
     }
 
@@ -66,8 +71,8 @@ impl TraceContext {
         let flags = if sampled { "01" } else { "00" }.to_owned();
         let ids = (format!("{trace:032x}"), format!("{span:016x}"));
         (trace != 0 && span != 0).then_some(Self {
-            trace: ids.0,
-            span: ids.1,
+            trace_id: ids.0,
+            span_id: ids.1,
             flags,
             state: None,
             baggage: None,
@@ -91,19 +96,19 @@ impl TraceContext {
     pub fn child(&self, id: [u8; 8]) -> Self {
         let id = u64::from_be_bytes(id);
         let span = if id == 0 {
-            self.span.clone()
+            self.span_id.clone()
         } else {
             format!("{id:016x}")
         };
         Self {
-            span,
+            span_id: span,
             ..self.clone()
         }
     }
 
     /// Returns the `traceparent` for requests that are part of this span.
     pub fn traceparent(&self) -> String {
-        format!("00-{}-{}-{}", self.trace, self.span, self.flags)
+        format!("00-{}-{}-{}", self.trace_id, self.span_id, self.flags)
     }
 }
 
@@ -126,10 +131,10 @@ mod tests {
         );
         let child = parent.child([1; 8]);
         let other = parent.child([2; 8]);
-        assert_ne!(child.span, parent.span);
-        assert_ne!(child.span, other.span);
-        let again = TraceContext::parse(&child.traceparent(), child.state.clone(), None).unwrap();
-        assert_eq!(again, child);
+        assert_ne!(child.span_id, parent.span_id);
+        assert_ne!(child.span_id, other.span_id);
+        let parsed = TraceContext::parse(&child.traceparent(), child.state.clone(), None).unwrap();
+        assert_eq!(parsed, child);
     }
 
     #[test]

@@ -103,15 +103,21 @@ pub fn normalize(uri: &str) -> Cow<'_, str> {
     let mut at = 0;
     while let Some(c) = uri.get(at..).and_then(|rest| rest.chars().next()) {
         let is_host = host.as_ref().is_some_and(|host| host.contains(&at));
-        let folds = at < scheme.len() || is_host;
-        let folded = |c: char| if folds { c.to_ascii_lowercase() } else { c };
-        let code = (c == '%').then(|| {
+        let ignores_case = at < scheme.len() || is_host;
+        let normalize_case = |c: char| {
+            if ignores_case {
+                c.to_ascii_lowercase()
+            } else {
+                c
+            }
+        };
+        let decoded = (c == '%').then(|| {
             uri.get(at + 1..at + 3)
                 .and_then(|hex| u8::from_str_radix(hex, 16).ok())
         });
-        match code.flatten() {
+        match decoded.flatten() {
             Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
-                out.push(folded(char::from(byte)));
+                out.push(normalize_case(char::from(byte)));
                 at += 3;
             }
             Some(byte) => {
@@ -119,7 +125,7 @@ pub fn normalize(uri: &str) -> Cow<'_, str> {
                 at += 3;
             }
             None => {
-                out.push(folded(c));
+                out.push(normalize_case(c));
                 at += c.len_utf8();
             }
         }
@@ -153,7 +159,7 @@ mod tests {
         ] {
             assert_eq!(check_authority(uri), Ok(()), "{uri}");
         }
-        let wrong = [
+        let invalid_uris = [
             "http://[::1/",
             "http://",
             "http:a",
@@ -170,11 +176,11 @@ mod tests {
             "http://u@/",
             "http://h:-1/",
         ];
-        let said: Vec<String> = wrong
+        let messages: Vec<String> = invalid_uris
             .iter()
             .map(|uri| format!("{uri} {}", check_authority(uri).unwrap_err()))
             .collect();
-        insta::assert_snapshot!(said.join("\n"));
+        insta::assert_snapshot!(messages.join("\n"));
     }
 
     #[test]

@@ -47,9 +47,10 @@ impl From<String> for AttributeValue {
 
 /// Returns the memory size of attributes, in bytes.
 pub(crate) fn size(attributes: &AttributeMap) -> usize {
-    let own = attributes.capacity() * size_of::<(Cow<'_, str>, AttributeValue)>();
-    own + attributes
-        .iter()
-        .map(|(name, value)| name.len() + value.heap_size())
-        .sum::<usize>()
+    let table_bytes = attributes.capacity() * size_of::<(Cow<'_, str>, AttributeValue)>();
+    table_bytes
+        + attributes
+            .iter()
+            .map(|(name, value)| name.len() + value.heap_size())
+            .sum::<usize>()
 }

@@ -8,18 +8,18 @@ const MAX_REQUESTED_DELAY: Duration = Duration::from_mins(5);
 /// Exponential backoff with jitter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryBackoff {
-    first: Duration,
-    longest: Duration,
+    initial_delay: Duration,
+    max_delay: Duration,
     failures: u32,
 }
 
 impl RetryBackoff {
     /// Creates a backoff that grows from `initial_delay` to `max_delay`. Each delay is reduced by
     /// up to half, so that many servers do not retry at the same moment.
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+    pub(crate) fn new(initial_delay: Duration, max_delay: Duration) -> Self {
         Self {
-            first,
-            longest,
+            initial_delay,
+            max_delay,
             failures: 0,
         }
     }
@@ -31,15 +31,15 @@ impl RetryBackoff {
 
     /// Returns the delay after a failure: at least `requested`, if the response requested a delay,
     /// up to a maximum.
-    pub(crate) fn next_delay(&mut self, wished: Option<Duration>) -> Duration {
+    pub(crate) fn next_delay(&mut self, requested: Option<Duration>) -> Duration {
         let doubled = self
-            .first
+            .initial_delay
             .saturating_mul(1 << self.failures.min(16))
-            .min(self.longest);
+            .min(self.max_delay);
         self.failures += 1;
         let jittered = doubled.mul_f64(0.5 + fastrand::f64() / 2.0);
         // Respect the delay that the receiver requests.
-        wished.map_or(jittered, |wished| {
+        requested.map_or(jittered, |wished| {
             jittered.max(wished.min(MAX_REQUESTED_DELAY))
         })
     }

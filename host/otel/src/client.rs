@@ -61,7 +61,7 @@ impl RetryPolicy {
     /// Returns the delay that the receiver requested, if any.
     pub(crate) fn requested_delay(self) -> Option<Duration> {
         match self {
-            Self::After(wished) => Some(wished),
+            Self::After(delay) => Some(delay),
             Self::Never | Self::AfterBackoff => None,
         }
     }
@@ -89,20 +89,23 @@ impl SignalClient {
     ) -> Result<Self, String> {
         let endpoint = &settings.endpoint;
         OtelSettings::check_endpoint(endpoint)?;
-        let wrong = |error: http::Error| format!("the URL cannot be used: {error}");
+        let invalid_url = |error: http::Error| format!("the URL cannot be used: {error}");
         let path = format!(
             "{}/v1/{}",
             endpoint.path().trim_end_matches('/'),
             signal.as_str()
         );
-        let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
+        let path = Uri::builder()
+            .path_and_query(path)
+            .build()
+            .map_err(invalid_url)?;
         let host = endpoint.host().ok_or("the URL has no host")?.to_owned();
         let port = endpoint
             .port_or_known_default()
             .ok_or("the URL has no port")?;
         let mut headers = settings.headers.as_map().clone();
-        let authority =
-            HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
+        let authority = HeaderValue::try_from(authority(endpoint))
+            .map_err(|error| invalid_url(error.into()))?;
         headers.insert(HOST, authority);
         headers.insert(CONTENT_TYPE, PROTOBUF_CONTENT_TYPE);
         headers.insert(
@@ -122,29 +125,29 @@ impl SignalClient {
 
     /// Sends a request. Returns the body of a successful response.
     pub(crate) async fn send(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
-        let patience = self.timeout;
-        let sent = timeout(patience, self.exchange(body)).await;
-        if sent.as_ref().is_ok_and(Result::is_ok) {
-            return sent.unwrap_or_else(|_| Err(ExportFailure::retryable("")));
+        let time_limit = self.timeout;
+        let result = timeout(time_limit, self.exchange(body)).await;
+        if result.as_ref().is_ok_and(Result::is_ok) {
+            return result.unwrap_or_else(|_| Err(ExportFailure::retryable("")));
         }
         // Close the connection: late bytes on it would belong to this request.
         self.connection = None;
-        sent.unwrap_or_else(|_| {
+        result.unwrap_or_else(|_| {
             Err(ExportFailure::retryable(format!(
-                "no complete response within {patience:?}"
+                "no complete response within {time_limit:?}"
             )))
         })
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
-        let kept = self
+        let open_connection = self
             .connection
             .take()
             .filter(|connection| !connection.is_closed());
-        let response = match kept {
+        let response = match open_connection {
             // The receiver may have closed the idle connection in the meantime.
-            Some(mut kept) => match self.request(&mut kept, body.clone()).await {
-                Ok(response) => (kept, response),
+            Some(mut reused) => match self.request(&mut reused, body.clone()).await {
+                Ok(response) => (reused, response),
                 Err(_) => self.send_on_new_connection(body).await?,
             },
             None => self.send_on_new_connection(body).await?,
@@ -191,14 +194,15 @@ impl SignalClient {
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let failed = |error: io::Error| format!("no connection: {}", io_error_message(&error));
+        let connect_error =
+            |error: io::Error| format!("no connection: {}", io_error_message(&error));
         let stream = match &self.host {
             Host::Domain(name) => TcpStream::connect((name.as_str(), self.port)).await,
             Host::Ipv4(address) => TcpStream::connect((*address, self.port)).await,
             Host::Ipv6(address) => TcpStream::connect((*address, self.port)).await,
         };
-        let stream = stream.map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
+        let stream = stream.map_err(connect_error)?;
+        stream.set_nodelay(true).map_err(connect_error)?;
         let Some(tls) = &self.tls else {
             return handshake(TokioIo::new(stream)).await;
         };
@@ -237,7 +241,7 @@ where
 
 /// Classifies an unsuccessful response according to the OTLP specification.
 fn classify_failure(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
-    let again = matches!(status.as_u16(), 429 | 502 | 503 | 504);
+    let is_retryable = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let advice = match status.as_u16() {
         300..=399 => "; redirects are not followed",
         401 | 403 => "; check otel.headers",
@@ -246,7 +250,7 @@ fn classify_failure(status: StatusCode, headers: &HeaderMap) -> ExportFailure {
     };
     ExportFailure {
         reason: format!("answered with status {status}{advice}"),
-        retry: if again {
+        retry: if is_retryable {
             retry_after(headers).map_or(RetryPolicy::AfterBackoff, RetryPolicy::After)
         } else {
             RetryPolicy::Never

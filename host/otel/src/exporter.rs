@@ -42,9 +42,9 @@ impl Drop for ExporterGuard {
     fn drop(&mut self) {
         self.token.cancel();
         // The thread never sends a value. The receiver disconnects when the thread ends.
-        let ended = self.thread_end.get_mut();
-        let waited = ended.recv_timeout(self.timeout);
-        if waited == Err(RecvTimeoutError::Timeout) {
+        let thread_end = self.thread_end.get_mut();
+        let result = thread_end.recv_timeout(self.timeout);
+        if result == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("the server ends before the thread of telemetry does (otel)");
         }
     }
@@ -61,10 +61,10 @@ pub struct StartError(String);
 ///
 /// Returns the reason if the thread cannot be started or a certificate file is invalid.
 pub(crate) fn start(
-    inner: Arc<TelemetryState>,
-    measure: MetricSource,
+    state: Arc<TelemetryState>,
+    metric_source: MetricSource,
 ) -> Result<ExporterGuard, StartError> {
-    let settings = &inner.settings;
+    let settings = &state.settings;
     let tls = (settings.endpoint.scheme() == "https")
         .then(|| crate::tls::connector(&settings.extra_ca_files))
         .transpose();
@@ -77,27 +77,27 @@ pub(crate) fn start(
         logs.map_err(StartError)?,
     ];
     let token = CancellationToken::new();
-    let (alive, ended) = channel();
-    let patience = inner.timing.end + Duration::from_millis(500);
-    let ending = ExporterGuard {
+    let (thread_alive, thread_end) = channel();
+    let drop_timeout = state.timing.shutdown_timeout + Duration::from_millis(500);
+    let guard = ExporterGuard {
         token: token.clone(),
-        thread_end: Mutex::new(ended),
-        timeout: patience,
+        thread_end: Mutex::new(thread_end),
+        timeout: drop_timeout,
     };
     let builder = thread::Builder::new().name("toolbay-otel".to_owned());
-    let failed = |error| StartError(format!("cannot start the thread of telemetry: {error}"));
+    let start_error = |error| StartError(format!("cannot start the thread of telemetry: {error}"));
     builder
-        .spawn(move || run_thread(&inner, clients, measure, &token, alive))
-        .map_err(failed)?;
-    Ok(ending)
+        .spawn(move || run_thread(&state, clients, metric_source, &token, thread_alive))
+        .map_err(start_error)?;
+    Ok(guard)
 }
 
 fn run_thread(
-    inner: &Arc<TelemetryState>,
+    state: &Arc<TelemetryState>,
     clients: [SignalClient; 3],
-    measure: MetricSource,
+    metric_source: MetricSource,
     token: &CancellationToken,
-    alive: Alive<()>,
+    thread_alive: Alive<()>,
 ) {
     mark_exporter_thread();
     let runtime = match Builder::new_current_thread()
@@ -113,57 +113,57 @@ fn run_thread(
             return;
         }
     };
-    let end = inner.timing.end;
+    let end = state.timing.shutdown_timeout;
     runtime.block_on(async {
-        let late = async {
+        let shutdown_deadline = async {
             token.cancelled().await;
             sleep(end).await;
         };
         select! {
-            () = run_signals(inner, clients, measure, token) => {}
-            () = late => {}
+            () = run_signals(state, clients, metric_source, token) => {}
+            () = shutdown_deadline => {}
         }
     });
     // Blocking tasks that are still running have nothing to export.
     runtime.shutdown_background();
-    report_unsent(SignalKind::Traces, inner.spans.close());
-    report_unsent(SignalKind::Logs, inner.records.close());
-    drop(alive);
+    report_unsent(SignalKind::Traces, state.spans.close());
+    report_unsent(SignalKind::Logs, state.records.close());
+    drop(thread_alive);
 }
 
 async fn run_signals(
-    inner: &Arc<TelemetryState>,
+    state: &Arc<TelemetryState>,
     clients: [SignalClient; 3],
-    measure: MetricSource,
+    metric_source: MetricSource,
     token: &CancellationToken,
 ) {
-    let resource = ResourceAttributes::new(&inner.settings.resource);
+    let resource = ResourceAttributes::new(&state.settings.resource);
     let [traces, metrics, logs] = clients;
-    let sender = |signal, client| SignalSender::new(inner, signal, client, token.clone());
+    let sender = |signal, client| SignalSender::new(state, signal, client, token.clone());
     let spans = async {
-        if inner.settings.traces {
+        if state.settings.traces {
             let encode = |spans| encode::encode_spans(&resource, spans);
-            send_items(&inner.spans, sender(SignalKind::Traces, traces), encode).await;
+            send_items(&state.spans, sender(SignalKind::Traces, traces), encode).await;
         }
     };
     let records = async {
-        if inner.settings.logs {
+        if state.settings.logs {
             let encode = |records| encode::encode_logs(&resource, records);
-            send_items(&inner.records, sender(SignalKind::Logs, logs), encode).await;
+            send_items(&state.records, sender(SignalKind::Logs, logs), encode).await;
         }
     };
-    let measured = async {
-        if inner.settings.metrics {
+    let reports = async {
+        if state.settings.metrics {
             send_reports(
-                inner,
+                state,
                 sender(SignalKind::Metrics, metrics),
                 &resource,
-                measure,
+                metric_source,
             )
             .await;
         }
     };
-    tokio::join!(spans, records, measured);
+    tokio::join!(spans, records, reports);
 }
 
 /// Sends the items of a queue until the shutdown.
@@ -181,7 +181,7 @@ async fn send_items<T>(
         select! {
             () = token.cancelled() => {}
             () = queue.wait_for_items(MAX_BATCH_ITEMS) => {}
-            () = sleep(sender.timing.delay) => {}
+            () = sleep(sender.timing.batch_delay) => {}
         }
         deliver(queue, &mut sender, &encode).await;
     }
@@ -200,47 +200,49 @@ async fn deliver<T>(
     }
     let count = batch.len() as u64;
     let body = Bytes::from(encode(batch));
-    let lost = |more| {
-        queue.add_lost(more);
+    let add_lost = |lost_items| {
+        queue.add_lost(lost_items);
         queue.dropped_count()
     };
-    sender.send_with_retries(body, count, lost).await
+    sender.send_with_retries(body, count, add_lost).await
 }
 
 /// Sends a metrics report at each interval, and a last one at the shutdown.
 async fn send_reports(
-    inner: &Arc<TelemetryState>,
+    state: &Arc<TelemetryState>,
     mut sender: SignalSender,
     resource: &ResourceAttributes,
-    measure: MetricSource,
+    metric_source: MetricSource,
 ) {
     let token = sender.token.clone();
-    let settings = &inner.settings;
+    let settings = &state.settings;
     loop {
         select! {
             () = token.cancelled() => {}
             () = sleep(settings.metrics_interval) => {}
         }
-        let last = token.is_cancelled();
-        let measure = Arc::clone(&measure);
-        let measured = timeout(
+        let is_last = token.is_cancelled();
+        let collect = Arc::clone(&metric_source);
+        let collected = timeout(
             settings.timeout,
-            tokio::task::spawn_blocking(move || measure()),
+            tokio::task::spawn_blocking(move || collect()),
         )
         .await;
-        if let Ok(Ok(families)) = measured {
-            let body = encode::encode_metrics(resource, families, inner.started, SystemTime::now());
+        if let Ok(Ok(families)) = collected {
+            let body = encode::encode_metrics(resource, families, state.started, SystemTime::now());
             sender
-                .send_report(Bytes::from(body), |more| inner.add_lost_reports(more))
+                .send_report(Bytes::from(body), |lost_reports| {
+                    state.add_lost_reports(lost_reports)
+                })
                 .await;
         } else {
             sender.health.record_failure(
                 "the metrics could not be read in time",
-                inner.add_lost_reports(1),
+                state.add_lost_reports(1),
                 Instant::now(),
             );
         }
-        if last {
+        if is_last {
             return;
         }
     }
@@ -259,18 +261,18 @@ struct SignalSender {
 
 impl SignalSender {
     fn new(
-        inner: &TelemetryState,
+        state: &TelemetryState,
         signal: SignalKind,
         client: SignalClient,
         token: CancellationToken,
     ) -> Self {
-        let timing = inner.timing;
-        let health = ExportHealth::new(signal, inner.settings.endpoint.as_str());
+        let timing = state.timing;
+        let health = ExportHealth::new(signal, state.settings.endpoint.as_str());
         Self {
             signal,
             client,
             health,
-            backoff: RetryBackoff::new(timing.first, timing.longest),
+            backoff: RetryBackoff::new(timing.initial_retry_delay, timing.max_retry_delay),
             timing,
             token,
         }
@@ -283,62 +285,63 @@ impl SignalSender {
         &mut self,
         body: Bytes,
         count: u64,
-        lost: impl Fn(u64) -> u64,
+        add_lost: impl Fn(u64) -> u64,
     ) -> bool {
-        let began = Instant::now();
+        let started_at = Instant::now();
         loop {
             let failure = match self.client.send(body.clone()).await {
                 Ok(response) => {
-                    self.handle_success(&response, &lost);
+                    self.handle_success(&response, &add_lost);
                     return true;
                 }
                 Err(failure) => failure,
             };
-            let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
-            let given_up = failure.retry == RetryPolicy::Never || over;
-            let lost = lost(if given_up { count } else { 0 });
+            let has_expired =
+                self.token.is_cancelled() || started_at.elapsed() >= self.timing.retry_timeout;
+            let gives_up = failure.retry == RetryPolicy::Never || has_expired;
+            let total_lost = add_lost(if gives_up { count } else { 0 });
             self.health
-                .record_failure(&failure.reason, lost, Instant::now());
-            if !over {
+                .record_failure(&failure.reason, total_lost, Instant::now());
+            if !has_expired {
                 // Also back off after giving up: the next request would probably fail too.
                 self.back_off(failure.retry.requested_delay()).await;
             }
-            if given_up {
+            if gives_up {
                 return false;
             }
         }
     }
 
     /// Sends a report without retries, because the next report replaces it.
-    async fn send_report(&mut self, body: Bytes, lost: impl Fn(u64) -> u64) {
+    async fn send_report(&mut self, body: Bytes, add_lost: impl Fn(u64) -> u64) {
         match self.client.send(body).await {
-            Ok(response) => self.handle_success(&response, &lost),
+            Ok(response) => self.handle_success(&response, &add_lost),
             Err(failure) => {
                 self.health
-                    .record_failure(&failure.reason, lost(1), Instant::now());
-                if let Some(wished) = failure.retry.requested_delay() {
-                    self.back_off(Some(wished)).await;
+                    .record_failure(&failure.reason, add_lost(1), Instant::now());
+                if let Some(delay) = failure.retry.requested_delay() {
+                    self.back_off(Some(delay)).await;
                 }
             }
         }
     }
 
     /// Handles the response to an accepted request.
-    fn handle_success(&mut self, response: &[u8], lost: &impl Fn(u64) -> u64) {
+    fn handle_success(&mut self, response: &[u8], add_lost: &impl Fn(u64) -> u64) {
         self.backoff.reset();
-        self.health.record_success(lost(0), Instant::now());
+        self.health.record_success(add_lost(0), Instant::now());
         if let Some((count, why)) = encode::decode_rejection(self.signal, response) {
-            let lost = lost(count);
+            let total_lost = add_lost(count);
             self.health
-                .record_rejection(count, &why, lost, Instant::now());
+                .record_rejection(count, &why, total_lost, Instant::now());
         }
     }
 
-    async fn back_off(&mut self, wished: Option<Duration>) {
-        let wait = self.backoff.next_delay(wished);
+    async fn back_off(&mut self, requested: Option<Duration>) {
+        let delay = self.backoff.next_delay(requested);
         select! {
             () = self.token.cancelled() => {}
-            () = sleep(wait) => {}
+            () = sleep(delay) => {}
         }
     }
 }

@@ -70,23 +70,23 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, String> {
         .split(',')
         .enumerate()
         .filter(|(_, part)| !part.trim().is_empty());
-    let decoded = |text: &str| {
+    let decode = |text: &str| {
         percent_decode_str(text.trim())
             .decode_utf8_lossy()
             .into_owned()
     };
     parts
-        .map(|(place, part)| {
+        .map(|(index, part)| {
             let (name, value) = part
                 .split_once('=')
                 .filter(|(name, _)| !name.trim().is_empty())
                 .ok_or_else(|| {
                     format!(
                         "expected NAME=VALUE and commas in between; part {} is something else",
-                        place + 1
+                        index + 1
                     )
                 })?;
-            Ok((decoded(name), decoded(value)))
+            Ok((decode(name), decode(value)))
         })
         .collect()
 }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn pairs_are_separated_by_commas_and_decoded() {
-        let of = |text| {
+        let parse = |text| {
             parse_pairs(text)
                 .unwrap()
                 .into_iter()
@@ -105,17 +105,17 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("|")
         };
-        assert_eq!(of("a=1, b = x%2Cy%3D%20z ,c="), "a:1|b:x,y= z|c:");
+        assert_eq!(parse("a=1, b = x%2Cy%3D%20z ,c="), "a:1|b:x,y= z|c:");
         assert_eq!(
-            of("authorization=Basic%20YTpi==,"),
+            parse("authorization=Basic%20YTpi==,"),
             "authorization:Basic YTpi=="
         );
-        assert_eq!(of(""), "");
+        assert_eq!(parse(""), "");
         for wrong in ["s3cret", "a=1,s3cret", "=s3cret"] {
-            let said = parse_pairs(wrong).unwrap_err();
+            let message = parse_pairs(wrong).unwrap_err();
             assert!(
-                said.starts_with("expected NAME=VALUE") && !said.contains("s3cret"),
-                "{said}"
+                message.starts_with("expected NAME=VALUE") && !message.contains("s3cret"),
+                "{message}"
             );
         }
     }
@@ -124,13 +124,16 @@ mod tests {
     fn a_value_is_shown_nowhere() {
         let mut headers = ExportHeaders::default();
         headers.add("X-Key", "s3cret").unwrap();
-        let said = [
+        let debug_outputs = [
             format!("{headers:?}"),
             headers.add("x-key", "s3cret\n").unwrap_err(),
             headers.add("x key", "s3cret").unwrap_err(),
             headers.add("Host", "s3cret").unwrap_err(),
         ];
-        assert!(!said.join("").contains("s3cret"), "{said:?}");
+        assert!(
+            !debug_outputs.join("").contains("s3cret"),
+            "{debug_outputs:?}"
+        );
         assert_eq!(headers.as_map()["x-key"], "s3cret");
     }
 }

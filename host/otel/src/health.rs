@@ -43,7 +43,7 @@ impl ExportHealth {
     }
 
     /// Records a failed export and its reason. `total_lost` is the total number of lost items.
-    pub(crate) fn record_failure(&mut self, why: &str, lost: u64, now: Instant) {
+    pub(crate) fn record_failure(&mut self, why: &str, total_lost: u64, now: Instant) {
         let signal = self.signal.as_str();
         let endpoint = &self.endpoint;
         let why = clean_line(why, MAX_REASON_BYTES);
@@ -60,60 +60,70 @@ impl ExportHealth {
         };
         if now - outage.last_report >= OUTAGE_MESSAGE_INTERVAL {
             outage.last_report = now;
-            let since = format_seconds(now - outage.started_at);
-            let lost = format_losses(self.signal, lost - outage.lost_before);
+            let outage_duration = format_seconds(now - outage.started_at);
+            let losses = format_losses(self.signal, total_lost - outage.lost_before);
             tracing::warn!(
-                "still cannot send {signal} to {endpoint}, for {since}: {why} (otel); lost so far: {lost}"
+                "still cannot send {signal} to {endpoint}, for {outage_duration}: {why} (otel); lost so far: {losses}"
             );
         }
     }
 
     /// Records a successful export.
-    pub(crate) fn record_success(&mut self, lost: u64, now: Instant) {
+    pub(crate) fn record_success(&mut self, total_lost: u64, now: Instant) {
         let Some(outage) = self.outage.take() else {
-            self.report_overflow(lost, now);
+            self.report_overflow(total_lost, now);
             return;
         };
         let signal = self.signal.as_str();
         let endpoint = &self.endpoint;
-        let since = format_seconds(now - outage.started_at);
-        let count = lost - outage.lost_before;
+        let outage_duration = format_seconds(now - outage.started_at);
+        let count = total_lost - outage.lost_before;
         if count == 0 {
             tracing::info!(
-                "{signal} are sent to {endpoint} again, after {since}; nothing was lost"
+                "{signal} are sent to {endpoint} again, after {outage_duration}; nothing was lost"
             );
         } else {
-            let lost = format_losses(self.signal, count);
-            tracing::warn!("{signal} are sent to {endpoint} again, after {since}; lost: {lost}");
+            let losses = format_losses(self.signal, count);
+            tracing::warn!(
+                "{signal} are sent to {endpoint} again, after {outage_duration}; lost: {losses}"
+            );
         }
-        self.last_loss_report = (lost, None);
+        self.last_loss_report = (total_lost, None);
     }
 
     /// Records items that the receiver rejected in an accepted request.
-    pub(crate) fn record_rejection(&mut self, count: u64, why: &str, lost: u64, now: Instant) {
+    pub(crate) fn record_rejection(
+        &mut self,
+        count: u64,
+        why: &str,
+        total_lost: u64,
+        now: Instant,
+    ) {
         if self
             .last_loss_report
             .1
-            .is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL)
+            .is_none_or(|reported_at| now - reported_at >= LOSS_MESSAGE_INTERVAL)
         {
             let endpoint = &self.endpoint;
             let count = format_losses(self.signal, count);
             let why = clean_line(why, MAX_REASON_BYTES);
             tracing::warn!("{endpoint} rejected {count} (otel): {why}");
-            self.last_loss_report = (lost, Some(now));
+            self.last_loss_report = (total_lost, Some(now));
         }
     }
 
     /// Reports items that were lost because the queue was full.
-    fn report_overflow(&mut self, lost: u64, now: Instant) {
-        let (before, told) = self.last_loss_report;
-        if lost > before && told.is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL) {
-            let lost_now = format_losses(self.signal, lost - before);
+    fn report_overflow(&mut self, total_lost: u64, now: Instant) {
+        let (reported_lost, reported_at) = self.last_loss_report;
+        if total_lost > reported_lost
+            && reported_at.is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL)
+        {
+            let losses = format_losses(self.signal, total_lost - reported_lost);
             tracing::warn!(
-                "data arrives faster than {} accepts it (otel); lost: {lost_now}",
+                "data arrives faster than {} accepts it (otel); lost: {losses}",
                 self.endpoint
             );
-            self.last_loss_report = (lost, Some(now));
+            self.last_loss_report = (total_lost, Some(now));
         }
     }
 }
@@ -175,17 +185,17 @@ mod tests {
         let _logging =
             tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
         let mut health = ExportHealth::new(SignalKind::Traces, "http://a:4318");
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let minute = Duration::from_mins(1);
-        health.record_success(0, begun);
+        health.record_success(0, started_at);
         for minutes in 0..25_u32 {
             health.record_failure(
                 "no connection:\x1b[2J refused",
                 u64::from(minutes) * 1000,
-                begun + minutes * minute,
+                started_at + minutes * minute,
             );
         }
-        let now = begun + 25 * minute;
+        let now = started_at + 25 * minute;
         health.record_success(25_000, now);
         health.record_success(25_000, now);
         health.record_failure("late", 25_000, now);
@@ -199,7 +209,7 @@ mod tests {
         }
         report_unsent(SignalKind::Logs, 1);
         report_unsent(SignalKind::Logs, 0);
-        let said = String::from_utf8(log.0.lock().clone()).unwrap();
-        insta::assert_snapshot!(said.trim_end());
+        let log_text = String::from_utf8(log.0.lock().clone()).unwrap();
+        insta::assert_snapshot!(log_text.trim_end());
     }
 }

@@ -32,7 +32,7 @@ struct QueueState<T> {
 
 impl<T> SignalQueue<T> {
     /// Creates a queue for at most `max_items` items with a total size of `max_bytes` bytes.
-    pub(crate) fn new(most: usize, room: usize) -> Self {
+    pub(crate) fn new(max_items: usize, max_bytes: usize) -> Self {
         let state = QueueState {
             items: VecDeque::new(),
             bytes: 0,
@@ -40,8 +40,8 @@ impl<T> SignalQueue<T> {
             closed: false,
         };
         Self {
-            max_items: most,
-            max_bytes: room,
+            max_items,
+            max_bytes,
             state: Mutex::new(state),
             changed: Notify::new(),
         }
@@ -114,10 +114,10 @@ impl<T> SignalQueue<T> {
     pub(crate) fn close(&self) -> u64 {
         let mut state = self.lock_state();
         state.closed = true;
-        let left = std::mem::take(&mut state.items).len() as u64;
+        let remaining = std::mem::take(&mut state.items).len() as u64;
         state.bytes = 0;
-        state.dropped = state.dropped.saturating_add(left);
-        left
+        state.dropped = state.dropped.saturating_add(remaining);
+        remaining
     }
 
     // The lock is held for a few instructions or while a batch is moved, and never across an await.
@@ -179,15 +179,15 @@ mod tests {
     #[tokio::test]
     async fn waiters_are_woken_for_the_first_item_and_for_a_batch() {
         let queue = std::sync::Arc::new(SignalQueue::new(1000, 1 << 20));
-        let of = |count| {
+        let spawn_waiter = |count| {
             let queue = std::sync::Arc::clone(&queue);
             tokio::spawn(async move { queue.wait_for_items(count).await })
         };
-        let first = of(1);
+        let first = spawn_waiter(1);
         tokio::task::yield_now().await;
         queue.push(0, 1);
         first.await.unwrap();
-        let all = of(MAX_BATCH_ITEMS);
+        let all = spawn_waiter(MAX_BATCH_ITEMS);
         tokio::task::yield_now().await;
         (1..MAX_BATCH_ITEMS).for_each(|item| queue.push(item, 1));
         all.await.unwrap();

@@ -73,12 +73,12 @@ mod tests {
             )
             .unwrap();
             for ratio in [0.0, 1.0] {
-                let own = TraceSampler::new(ratio).start_span(Some(&caller)).unwrap();
+                let child = TraceSampler::new(ratio).start_span(Some(&caller)).unwrap();
                 assert_eq!(
-                    (own.trace.as_str(), own.is_sampled()),
-                    (caller.trace.as_str(), sampled)
+                    (child.trace_id.as_str(), child.is_sampled()),
+                    (caller.trace_id.as_str(), sampled)
                 );
-                assert_ne!(own.span, caller.span);
+                assert_ne!(child.span_id, caller.span_id);
             }
         }
     }

@@ -94,10 +94,10 @@ mod tests {
             "http://a/?key=s3cret",
             "http://a/#b",
         ] {
-            let said = check(bad).unwrap_err();
+            let message = check(bad).unwrap_err();
             assert!(
-                said.starts_with("expected a URL ") && !said.contains("s3cret"),
-                "{said}"
+                message.starts_with("expected a URL ") && !message.contains("s3cret"),
+                "{message}"
             );
         }
     }

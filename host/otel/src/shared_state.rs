@@ -22,8 +22,8 @@ pub(crate) struct TelemetryState {
 
 impl TelemetryState {
     /// Adds to the number of lost metrics reports. Returns the total.
-    pub(crate) fn add_lost_reports(&self, more: u64) -> u64 {
-        self.lost_reports.fetch_add(more, Ordering::Relaxed) + more
+    pub(crate) fn add_lost_reports(&self, count: u64) -> u64 {
+        self.lost_reports.fetch_add(count, Ordering::Relaxed) + count
     }
 }
 

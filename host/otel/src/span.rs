@@ -64,7 +64,7 @@ pub enum SpanStatus {
 impl FinishedSpan {
     /// Returns the approximate memory size, in bytes. Never too small.
     pub(crate) fn memory_size(&self) -> usize {
-        let texts = [&self.context.trace, &self.context.span, &self.name]
+        let texts = [&self.context.trace_id, &self.context.span_id, &self.name]
             .map(String::len)
             .iter()
             .sum::<usize>();

@@ -36,7 +36,7 @@ impl Telemetry {
         let spans = SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES);
         let records = SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES);
         let started = SystemTime::now();
-        let reports_lost = AtomicU64::new(0);
+        let lost_reports = AtomicU64::new(0);
         Self {
             inner: Arc::new(TelemetryState {
                 settings,
@@ -44,21 +44,21 @@ impl Telemetry {
                 started,
                 spans,
                 records,
-                lost_reports: reports_lost,
+                lost_reports,
             }),
         }
     }
 
-    /// Starts the exporter thread. `measure` returns the current metrics and may block briefly.
+    /// Starts the exporter thread. `collect_metrics` returns the current metrics and may block briefly.
     ///
     /// # Errors
     ///
     /// Returns the reason if the thread cannot be started or a certificate file is invalid.
     pub fn start(
         &self,
-        measure: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
+        collect_metrics: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
     ) -> Result<ExporterGuard, StartError> {
-        start(Arc::clone(&self.inner), Arc::new(measure))
+        start(Arc::clone(&self.inner), Arc::new(collect_metrics))
     }
 
     /// Returns the settings.

@@ -35,11 +35,11 @@ fn settings(endpoint: &str) -> OtelSettings {
 /// No delays, but long deadlines for the collector.
 fn timing() -> ExportTiming {
     ExportTiming {
-        delay: SOON,
-        first: SOON,
-        longest: SOON,
-        patience: DEADLINE,
-        end: DEADLINE,
+        batch_delay: SOON,
+        initial_retry_delay: SOON,
+        max_retry_delay: SOON,
+        retry_timeout: DEADLINE,
+        shutdown_timeout: DEADLINE,
     }
 }
 
@@ -50,15 +50,15 @@ fn started(settings: OtelSettings, timing: ExportTiming) -> (Telemetry, Exporter
 }
 
 fn span(name: &str) -> FinishedSpan {
-    let began = SystemTime::now();
+    let started_at = SystemTime::now();
     FinishedSpan {
         context: TraceSampler::new(1.0).start_span(None).unwrap(),
         parent: None,
         parent_is_remote: false,
         name: name.to_owned(),
         kind: SpanSide::Internal,
-        started_at: began,
-        ended_at: began,
+        started_at,
+        ended_at: started_at,
         attributes: Vec::new(),
         events: Vec::new(),
         status: SpanStatus::Unset,
@@ -86,10 +86,10 @@ fn lost(telemetry: &Telemetry, signal: SignalKind) -> u64 {
         .1
 }
 
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
+fn wait_until(expectation: &str, done: impl Fn() -> bool) {
+    let started_at = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < DEADLINE, "{what}");
+        assert!(started_at.elapsed() < DEADLINE, "{expectation}");
         std::thread::yield_now();
     }
 }
@@ -100,16 +100,16 @@ fn a_span_arrives_as_it_was() {
     let (telemetry, ending) = started(settings(&format!("{}/base/", collector.url())), timing());
     let caller = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let caller = TraceContext::parse(caller, Some("vendor=1".to_owned()), None).unwrap();
-    let own = TraceSampler::new(0.0).start_span(Some(&caller)).unwrap();
-    let began = SystemTime::now();
-    let later = |milliseconds| began + Duration::from_millis(milliseconds);
+    let context = TraceSampler::new(0.0).start_span(Some(&caller)).unwrap();
+    let started_at = SystemTime::now();
+    let later = |milliseconds| started_at + Duration::from_millis(milliseconds);
     telemetry.record_span(FinishedSpan {
-        context: own.clone(),
-        parent: Some(caller.span.clone()),
+        context: context.clone(),
+        parent: Some(caller.span_id.clone()),
         parent_is_remote: true,
         name: "tools/call echo".to_owned(),
         kind: SpanSide::Server,
-        started_at: began,
+        started_at,
         ended_at: later(5),
         attributes: vec![
             ("a".into(), "text".into()),
@@ -128,11 +128,11 @@ fn a_span_arrives_as_it_was() {
     let digits = |id: &[u8]| hex::encode(id);
     assert_eq!(
         (digits(&span.trace_id), digits(&span.span_id)),
-        (caller.trace.clone(), own.span.clone())
+        (caller.trace_id.clone(), context.span_id.clone())
     );
     assert_eq!(
         (digits(&span.parent_span_id), span.trace_state.as_str()),
-        (caller.span.clone(), "vendor=1")
+        (caller.span_id.clone(), "vendor=1")
     );
     // Sampled, and the parent is known to be remote.
     assert_eq!((span.flags, span.kind), (0x301, 2));
@@ -216,8 +216,8 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         },
     ];
     let ending = telemetry.start(move || families.clone()).unwrap();
-    let own = TraceSampler::new(1.0).start_span(None).unwrap();
-    let ids = Some((own.trace.clone(), own.span.clone()));
+    let context = TraceSampler::new(1.0).start_span(None).unwrap();
+    let ids = Some((context.trace_id.clone(), context.span_id.clone()));
     telemetry.record_log_event(LogEvent {
         attributes: vec![("n".into(), crate::AttributeValue::Integer(1))],
         span: ids,
@@ -235,7 +235,7 @@ fn log_lines_and_metrics_arrive_as_they_were() {
             hex::encode(&refused.trace_id),
             hex::encode(&refused.span_id)
         ),
-        (own.trace, own.span)
+        (context.trace_id, context.span_id)
     );
     assert_eq!(
         (refused.severity_number, refused.severity_text.as_str()),
@@ -243,13 +243,13 @@ fn log_lines_and_metrics_arrive_as_they_were() {
     );
     assert_eq!(attribute_map(&refused.attributes)["n"], "1");
     assert!(alone.trace_id.is_empty() && format!("{:?}", alone.body).contains("alone"));
-    let said: Vec<String> = received
+    let lines: Vec<String> = received
         .metrics
         .iter()
         .map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data))
         .collect();
-    let said = said.join("\n");
-    assert_eq!(received.metrics.len(), 3, "{said}");
+    let text = lines.join("\n");
+    assert_eq!(received.metrics.len(), 3, "{text}");
     for part in [
         "calls \"\"",
         "AsInt(6)",
@@ -257,11 +257,11 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         "AsDouble(1.5)",
         "call \"s\"",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(text.contains(part), "{part}: {text}");
     }
     assert!(
-        said.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"),
-        "{said}"
+        text.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"),
+        "{text}"
     );
     drop(ending);
 }
@@ -270,12 +270,12 @@ fn log_lines_and_metrics_arrive_as_they_were() {
 fn remaining_items_are_sent_at_the_end() {
     let collector = OtlpCollector::start();
     let never = ExportTiming {
-        delay: Duration::from_hours(1),
+        batch_delay: Duration::from_hours(1),
         ..timing()
     };
     let (telemetry, ending) = started(
         OtelSettings {
-            metrics_interval: never.delay,
+            metrics_interval: never.batch_delay,
             ..settings(&collector.url())
         },
         never,
@@ -364,7 +364,7 @@ fn permanently_rejected_items_are_counted_as_lost() {
             timing(),
         );
         telemetry.record_span(span("a"));
-        until("it is lost", || lost(&telemetry, SignalKind::Traces) == 1);
+        wait_until("it is lost", || lost(&telemetry, SignalKind::Traces) == 1);
         collector.set_behavior(CollectorBehavior::Accept);
         telemetry.record_span(span("b"));
         let received = collector.wait_until("the next one is taken", |received| {
@@ -434,25 +434,25 @@ fn unresponsive_receiver_times_out_and_overflow_is_counted() {
         ..settings(&collector.url())
     };
     let timing = ExportTiming {
-        end: Duration::from_millis(10),
+        shutdown_timeout: Duration::from_millis(10),
         ..timing()
     };
     let (telemetry, ending) = started(settings, timing);
-    let begun = Instant::now();
+    let started_at = Instant::now();
     for _ in 0..10_000 {
         telemetry.record_span(span("a"));
     }
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
+        started_at.elapsed() < Duration::from_secs(5),
         "nobody waits: {:?}",
-        begun.elapsed()
+        started_at.elapsed()
     );
     collector.wait_until("it is tried again", |received| received.requests.len() >= 3);
     // One request is in flight.
-    let waiting = telemetry.lost_items()[0].1;
+    let lost_spans = telemetry.lost_items()[0].1;
     assert!(
-        (10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting),
-        "{waiting}"
+        (10_000 - 4096 - 512..=10_000 - 4096).contains(&lost_spans),
+        "{lost_spans}"
     );
     drop(ending);
     assert!(lost(&telemetry, SignalKind::Traces) >= 10_000 - 512);
@@ -490,7 +490,7 @@ fn failure_of_one_signal_does_not_delay_the_others() {
     let (telemetry, ending) = started(
         settings,
         ExportTiming {
-            end: SOON,
+            shutdown_timeout: SOON,
             ..timing()
         },
     );
@@ -512,9 +512,9 @@ fn failure_of_one_signal_does_not_delay_the_others() {
 
 #[test]
 fn debug_output_of_settings_hides_secrets() {
-    let said = format!("{:?}", Telemetry::new(settings("http://127.0.0.1:4318")));
+    let debug_output = format!("{:?}", Telemetry::new(settings("http://127.0.0.1:4318")));
     assert!(
-        said.contains("authorization") && !said.contains("s3cret"),
-        "{said}"
+        debug_output.contains("authorization") && !debug_output.contains("s3cret"),
+        "{debug_output}"
     );
 }

@@ -6,25 +6,25 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExportTiming {
     /// Time that an item waits for further items of the same request.
-    pub(crate) delay: Duration,
+    pub(crate) batch_delay: Duration,
     /// Initial retry delay.
-    pub(crate) first: Duration,
+    pub(crate) initial_retry_delay: Duration,
     /// Maximum retry delay.
-    pub(crate) longest: Duration,
+    pub(crate) max_retry_delay: Duration,
     /// Time after which a request is no longer retried.
-    pub(crate) patience: Duration,
+    pub(crate) retry_timeout: Duration,
     /// Time limit for sending the remaining items when the server ends.
-    pub(crate) end: Duration,
+    pub(crate) shutdown_timeout: Duration,
 }
 
 impl Default for ExportTiming {
     fn default() -> Self {
         Self {
-            delay: Duration::from_secs(1),
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(30),
-            patience: Duration::from_mins(5),
-            end: Duration::from_secs(2),
+            batch_delay: Duration::from_secs(1),
+            initial_retry_delay: Duration::from_secs(1),
+            max_retry_delay: Duration::from_secs(30),
+            retry_timeout: Duration::from_mins(5),
+            shutdown_timeout: Duration::from_secs(2),
         }
     }
 }

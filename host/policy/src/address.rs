@@ -105,7 +105,7 @@ const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
 ///   operator who opens this network opens every address that the translator reaches.
 pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'static str> {
     let address = address.to_canonical();
-    let own = match address {
+    let reason = match address {
         _ if opened.iter().any(|network| network.contains(address)) => None,
         IpAddr::V4(v4) => REFUSED_V4
             .iter()
@@ -117,15 +117,16 @@ pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'stat
             .map(|(_, why)| *why)
             .or_else(|| (!GLOBAL_V6.contains(&v6)).then_some(NOT_GLOBAL_REASON)),
     };
-    own.or_else(|| embedded_ipv4(address).find_map(|v4| refusal_reason(IpAddr::V4(v4), opened)))
+    reason.or_else(|| embedded_ipv4(address).find_map(|v4| refusal_reason(IpAddr::V4(v4), opened)))
 }
 
 /// Returns the entries of `private_networks` that open the address. The list is empty if the
 /// address is open without them.
 pub(crate) fn private_ranges_for(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();
-    let ways = std::iter::once(address).chain(embedded_ipv4(address).map(IpAddr::V4));
-    ways.filter(|address| refusal_reason(*address, &[]).is_some())
+    let candidates = std::iter::once(address).chain(embedded_ipv4(address).map(IpAddr::V4));
+    candidates
+        .filter(|address| refusal_reason(*address, &[]).is_some())
         .map(AddressRange::from)
         .collect()
 }
@@ -139,7 +140,7 @@ fn embedded_ipv4(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
         clippy::match_same_arms,
         reason = "the first arm excludes addresses of the second"
     )]
-    let found = match address.segments() {
+    let embedded = match address.segments() {
         // The unspecified and loopback addresses have the prefix of IPv4-compatible addresses, but
         // are not IPv4-compatible.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
@@ -154,7 +155,7 @@ fn embedded_ipv4(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [Some(ipv4_from_halves(high, low)), None],
         _ => [None, None],
     };
-    found.into_iter().flatten()
+    embedded.into_iter().flatten()
 }
 
 /// Returns the IPv4 address with these halves.

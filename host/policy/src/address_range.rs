@@ -30,10 +30,10 @@ impl AddressRange {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let inside = text
+        let without_brackets = text
             .strip_prefix('[')
             .and_then(|text| text.strip_suffix(']'));
-        if let Some(address) = inside.and_then(|inside| inside.parse::<IpAddr>().ok()) {
+        if let Some(address) = without_brackets.and_then(|inside| inside.parse::<IpAddr>().ok()) {
             return Err(format!(
                 "{text:?} has brackets, which are only for addresses in origins; write \"{address}\""
             ));
@@ -47,12 +47,12 @@ impl AddressRange {
                 ));
             }
         };
-        let shortest = if network.addr().is_ipv4() {
+        let min_prefix_len = if network.addr().is_ipv4() {
             MIN_PREFIX_LEN_V4
         } else {
             MIN_PREFIX_LEN_V6
         };
-        if network.prefix_len() < shortest {
+        if network.prefix_len() < min_prefix_len {
             return Err(format!(
                 "{text:?} would open more than any private network, and the metadata services of clouds with it; list \
                  the networks that the plugin needs, such as \"10.0.0.0/8\""
@@ -171,11 +171,11 @@ mod tests {
             "[::1]",
             "fe80::1%eth0",
         ];
-        let said: Vec<String> = entries
+        let messages: Vec<String> = entries
             .into_iter()
             .map(|entry| AddressRange::parse(entry).unwrap_err())
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         "" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
         "localhost" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
         "10" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"

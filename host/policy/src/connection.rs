@@ -24,7 +24,7 @@ pub struct AllowedConnection {
     /// The port, 1 to 65535.
     pub port: u16,
     /// The index of the rule that allows the connection.
-    pub rule: usize,
+    pub rule_index: usize,
 }
 
 impl TcpRequest<'_> {
@@ -46,8 +46,12 @@ impl TcpRequest<'_> {
         if port == 0 {
             return Err(DenialReason::ConnectionPortZero);
         }
-        if let Some(rule) = rules.iter().position(|rule| rule.covers(&host, port)) {
-            return Ok(AllowedConnection { host, port, rule });
+        if let Some(rule_index) = rules.iter().position(|rule| rule.covers(&host, port)) {
+            return Ok(AllowedConnection {
+                host,
+                port,
+                rule_index,
+            });
         }
         if rules.iter().any(|rule| rule.host().covers(&host)) {
             return Err(DenialReason::ConnectionPort(host, port));
@@ -153,7 +157,7 @@ mod tests {
             let verdict = match (TcpRequest { host, port }).check(&rules) {
                 Ok(allowed) => {
                     assert_eq!(allowed.port, port);
-                    format!("{} by {}", allowed.host, allowed.rule)
+                    format!("{} by {}", allowed.host, allowed.rule_index)
                 }
                 Err(denied @ DenialReason::Authority(_)) => format!("{denied:?}"),
                 Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
@@ -173,7 +177,7 @@ mod tests {
             ("db.internal", 0),
             ("db.internal:5432", 5432),
         ];
-        let said: Vec<String> = requests
+        let messages: Vec<String> = requests
             .into_iter()
             .map(|(host, port)| {
                 let denied = TcpRequest { host, port }.check(&rules).unwrap_err();
@@ -181,7 +185,7 @@ mod tests {
                 format!("{denied}\n    {}", remedy.replace('\n', "\n    "))
             })
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         evil.example:443 is not among the hosts and ports that this tool may connect to.
             tcp = ["evil.example:443"]
         This tool may connect to db.internal at another port, and not at 5433.

@@ -49,7 +49,7 @@ pub enum DenialReason {
     Path(UrlOrigin, Option<Box<HttpRule>>),
     /// The rules for the origin and the method restrict paths, and servers can interpret this path
     /// in different ways.
-    ConcealedPath(UrlOrigin),
+    AmbiguousPath(UrlOrigin),
     /// No rule covers the host of a connection.
     ConnectionHost(NormalizedHost, u16),
     /// The host of a connection is an IP literal that no rule lists.
@@ -74,7 +74,7 @@ impl DenialReason {
     }
 
     /// Returns the TOML under `[permissions]` with which an operator can allow the request. Returns
-    /// `None` if no grant allows it, and for [`ConcealedPath`](DenialReason::ConcealedPath), which
+    /// `None` if no grant allows it, and for [`AmbiguousPath`](DenialReason::ConcealedPath), which
     /// would require giving up `paths`.
     ///
     /// For a [`Lookup`](DenialReason::Lookup), the operator must fill in the port: `tcp =
@@ -92,7 +92,7 @@ impl DenialReason {
             | Self::MalformedPath
             | Self::MalformedHeader
             | Self::ForbiddenHeader(_)
-            | Self::ConcealedPath(_)
+            | Self::AmbiguousPath(_)
             | Self::ConnectionPortZero
             | Self::Method(_, None)
             | Self::Path(_, None) => return None,
@@ -132,7 +132,7 @@ impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme => f.write_str("The scheme of a request must be http or https."),
-            Self::Authority(malformed) => write!(f, "The address of the request {malformed}."),
+            Self::Authority(error) => write!(f, "The address of the request {error}."),
             Self::MalformedMethod => f.write_str("The method of the request is not a valid HTTP method."),
             Self::ForbiddenMethod(method) => write!(f, "No tool may send requests with the method {method}."),
             Self::MalformedPath => {
@@ -156,7 +156,7 @@ impl fmt::Display for DenialReason {
                 write!(f, "The method is not among those that this tool may use at {origin} (case matters).")
             }
             Self::Path(origin, _) => write!(f, "The path is not among those that this tool may call at {origin}."),
-            Self::ConcealedPath(origin) => write!(
+            Self::AmbiguousPath(origin) => write!(
                 f,
                 "This tool may call only some paths at {origin}, and its paths must be plain: without encoded dots, \
                  slashes, backslashes and control characters, and without segments such as `..;`."

@@ -18,7 +18,7 @@ pub enum FileDenial {
         /// The absolute path in the guest.
         path: String,
         /// True if the guest tried to create, change or delete the file.
-        changes: bool,
+        is_write: bool,
     },
     /// The guest tried to create, change or delete a file in a read-only folder.
     ReadOnly {
@@ -37,7 +37,7 @@ pub enum FileDenial {
         /// links.
         target: Option<String>,
         /// True if the guest tried to create, change or delete the file.
-        changes: bool,
+        is_write: bool,
     },
 }
 
@@ -49,17 +49,22 @@ impl FileDenial {
     /// Returns `None` if the folder would be the whole file system, if links lead out of a mount,
     /// or if one line cannot express all settings of the mount.
     pub fn remedy(&self) -> Option<String> {
-        let (path, changes) = match self {
-            Self::Unmounted { path, changes } => (path, *changes),
+        let (path, is_write) = match self {
+            Self::Unmounted {
+                path,
+                is_write: changes,
+            } => (path, *changes),
             Self::Outside {
-                target, changes, ..
+                target,
+                is_write: changes,
+                ..
             } => (target.as_ref()?, *changes),
             Self::ReadOnly { mount, .. } => return read_write_line(mount),
         };
         let folder = Path::new(path)
             .parent()
             .filter(|folder| folder.parent().is_some())?;
-        let access = if changes { "read-write" } else { "read" };
+        let access = if is_write { "read-write" } else { "read" };
         Some(format!(
             "mounts = [{{ host = \"FOLDER\", guest = {}, access = \"{access}\" }}]",
             toml_string(folder)?
@@ -70,12 +75,12 @@ impl FileDenial {
 /// Returns the mount as a line of TOML, with read-write access.
 fn read_write_line(mount: &MountPermission) -> Option<String> {
     let MountPermission {
-        host_as_written: written,
+        host_as_written,
         guest,
         scope,
         quota,
         entries,
-        unguarded,
+        allows_control_files: unguarded,
         access: MountAccess::Read,
         ..
     } = mount
@@ -85,14 +90,17 @@ fn read_write_line(mount: &MountPermission) -> Option<String> {
     if quota.is_some() || entries.is_some() {
         return None;
     }
-    let scope = match scope {
+    let scope_entry = match scope {
         None => "",
         Some(MountScope::Caller) => ", scope = \"caller\"",
     };
-    let unguarded = if *unguarded { ", unsafe = true" } else { "" };
-    let [host, guest] = [toml_string(written)?, toml_string(Path::new(guest))?];
+    let unsafe_entry = if *unguarded { ", unsafe = true" } else { "" };
+    let [host, guest] = [
+        toml_string(host_as_written)?,
+        toml_string(Path::new(guest))?,
+    ];
     Some(format!(
-        "mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{scope}{unguarded} }}]"
+        "mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{scope_entry}{unsafe_entry} }}]"
     ))
 }
 
@@ -110,18 +118,18 @@ fn toml_string(path: &Path) -> Option<String> {
 /// Returns the absolute path to which `path` leads from the folder `from`. This is purely lexical:
 /// it does not access the file system.
 pub fn absolute_path(from: &str, path: &str) -> String {
-    let mut whole = PathBuf::from("/");
+    let mut absolute = PathBuf::from("/");
     for component in Path::new(from)
         .components()
         .chain(Path::new(path).components())
     {
         match component {
-            Component::Normal(name) => whole.push(name),
-            Component::ParentDir => drop(whole.pop()),
+            Component::Normal(name) => absolute.push(name),
+            Component::ParentDir => drop(absolute.pop()),
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    whole.to_string_lossy().into_owned()
+    absolute.to_string_lossy().into_owned()
 }
 
 /// Formats a sentence for the operator and the model. It contains paths that the guest chose, and
@@ -163,7 +171,7 @@ mod tests {
     fn unmounted(path: &str, changes: bool) -> FileDenial {
         FileDenial::Unmounted {
             path: path.into(),
-            changes,
+            is_write: changes,
         }
     }
 
@@ -200,9 +208,9 @@ mod tests {
 
     #[test]
     fn remedy_for_a_read_only_mount_changes_only_its_access() {
-        let mount = |more: &str| {
+        let mount = |settings: &str| {
             let text = format!(
-                "mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{more} }}]"
+                "mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{settings} }}]"
             );
             let mut mount = toml::from_str::<Permissions>(&text)
                 .unwrap()
@@ -211,9 +219,9 @@ mod tests {
             mount.host_as_written = mount.host.clone();
             Arc::new(mount)
         };
-        let remedy = |more: &str| {
+        let remedy = |settings: &str| {
             FileDenial::ReadOnly {
-                mount: mount(more),
+                mount: mount(settings),
                 path: "x".into(),
             }
             .remedy()
@@ -253,7 +261,7 @@ mod tests {
             guest: "/data".into(),
             path: path.into(),
             target: target.map(str::to_owned),
-            changes: false,
+            is_write: false,
         };
         assert_eq!(absolute_path("/data", "../etc/./passwd"), "/etc/passwd");
         assert_eq!(absolute_path("/data", "../../../x"), "/x");

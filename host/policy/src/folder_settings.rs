@@ -19,10 +19,10 @@ pub(crate) fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usiz
 pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let guest = String::deserialize(deserializer)?;
     let path = Path::new(&guest);
-    let plain = path
+    let has_only_names = path
         .components()
         .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    if path.is_absolute() && plain && !guest.contains('\0') {
+    if path.is_absolute() && has_only_names && !guest.contains('\0') {
         return Ok(guest);
     }
     Err(D::Error::custom(format_args!(

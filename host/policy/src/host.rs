@@ -61,10 +61,10 @@ impl NormalizedHost {
 
 /// Returns the normalized name for `written`. `ascii` is the result of IDNA processing.
 fn normalize_name(written: &str, mut ascii: String) -> Result<NormalizedHost, AuthorityError> {
-    let dots = |text: &str| text.bytes().filter(|byte| *byte == b'.').count();
+    let count_dots = |text: &str| text.bytes().filter(|byte| *byte == b'.').count();
     // IDNA maps several characters to a dot: `evil。com` looks like one label to a reader, but DNS
     // finds two.
-    if dots(written) != dots(&ascii) {
+    if count_dots(written) != count_dots(&ascii) {
         return Err(AuthorityError::Dot);
     }
     if ascii.ends_with('.') {

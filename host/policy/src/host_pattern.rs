@@ -31,18 +31,18 @@ impl HostPattern {
                     .to_owned(),
             );
         }
-        let Some(below) = text
+        let Some(parent) = text
             .strip_prefix("*.")
             .or_else(|| text.contains('*').then_some(text))
         else {
             return parse_exact_host(text).map(Self::Exact);
         };
-        if below.contains('*') {
+        if parent.contains('*') {
             return Err(
                 "has a `*` that is not the whole first label; a pattern is written as in *.example.com".to_owned()
             );
         }
-        match parse_exact_host(below)? {
+        match parse_exact_host(parent)? {
             NormalizedHost::Ip(address) => Err(format!(
                 "has `*` before an IP address; list each address, such as {address}"
             )),
@@ -67,7 +67,7 @@ impl HostPattern {
 
 /// Parses a host without `*`.
 fn parse_exact_host(text: &str) -> Result<NormalizedHost, String> {
-    match NormalizedHost::parse(text).map_err(|wrong| wrong.to_string())? {
+    match NormalizedHost::parse(text).map_err(|error| error.to_string())? {
         NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => Err(format!(
             "has another spelling of the address {address}; write {address}"
         )),

@@ -14,10 +14,10 @@ impl Permissions {
     #[must_use]
     pub fn intersection(&self, in_force: &Self) -> Self {
         let mounts = self.mounts.iter().filter_map(|mount| {
-            let same = |other: &&MountPermission| {
+            let is_same_mount = |other: &&MountPermission| {
                 Path::new(&other.guest) == Path::new(&mount.guest) && other.host == mount.host
             };
-            common_mount(mount, in_force.mounts.iter().find(same)?)
+            common_mount(mount, in_force.mounts.iter().find(is_same_mount)?)
         });
         Self {
             environment: common_entries(&self.environment, &in_force.environment),
@@ -50,20 +50,20 @@ fn common_entries<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
 
 /// Returns the rules of each list that the other list covers.
 fn common_http_rules(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
-    let covered =
+    let is_covered =
         |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
-    let mut both: Vec<HttpRule> = one
+    let mut common: Vec<HttpRule> = one
         .iter()
-        .filter(|rule| covered(rule, two))
+        .filter(|rule| is_covered(rule, two))
         .cloned()
         .collect();
-    let more: Vec<HttpRule> = two
+    let additional: Vec<HttpRule> = two
         .iter()
-        .filter(|rule| covered(rule, one) && !covered(rule, &both))
+        .filter(|rule| is_covered(rule, one) && !is_covered(rule, &common))
         .cloned()
         .collect();
-    both.extend(more);
-    both
+    common.extend(additional);
+    common
 }
 
 /// Returns the mount with the narrower access and limits of the two. Both have the same folder and
@@ -72,24 +72,24 @@ fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<M
     if mount.scope != in_force.scope {
         return None;
     }
-    let mut both = MountPermission {
-        unguarded: mount.unguarded && in_force.unguarded,
+    let mut common = MountPermission {
+        allows_control_files: mount.allows_control_files && in_force.allows_control_files,
         ..mount.clone()
     };
     if mount.access == MountAccess::Read || in_force.access == MountAccess::Read {
-        both.access = MountAccess::Read;
-        (both.quota, both.entries) = (None, None);
-        return Some(both);
+        common.access = MountAccess::Read;
+        (common.quota, common.entries) = (None, None);
+        return Some(common);
     }
-    both.quota = [mount.quota, in_force.quota].into_iter().flatten().min();
+    common.quota = [mount.quota, in_force.quota].into_iter().flatten().min();
     let entries = [mount.max_entries(), in_force.max_entries()]
         .into_iter()
         .flatten()
         .min();
-    if both.max_entries() != entries {
-        both.entries = entries;
+    if common.max_entries() != entries {
+        common.entries = entries;
     }
-    Some(both)
+    Some(common)
 }
 
 fn common_scratch(one: &ScratchPermission, two: &ScratchPermission) -> Option<ScratchPermission> {
@@ -120,13 +120,14 @@ mod tests {
         toml_file::parse("a.toml", text).unwrap_or_else(|why| panic!("{why}\n{text}"))
     }
 
-    fn mount(more: &str) -> String {
-        format!("[[mounts]]\nhost = \"/srv/a\"\nguest = \"/a\"\naccess = {more}\n")
+    fn mount(settings: &str) -> String {
+        format!("[[mounts]]\nhost = \"/srv/a\"\nguest = \"/a\"\naccess = {settings}\n")
     }
 
     #[test]
     fn intersection_allows_only_common_permissions() {
-        let rule = |more: &str| format!("http = [{{ origin = \"https://*.a.example\"{more} }}]");
+        let rule =
+            |settings: &str| format!("http = [{{ origin = \"https://*.a.example\"{settings} }}]");
         let cases = [
             (
                 "environment = [\"A\", \"B\"]",

@@ -29,8 +29,9 @@ pub(crate) enum MethodError {
 impl HttpMethod {
     /// Parses the method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
     pub(crate) fn parse_request_method(text: &str) -> Result<Self, MethodError> {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if text.is_empty() || !text.bytes().all(token) {
+        let is_token_byte =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if text.is_empty() || !text.bytes().all(is_token_byte) {
             return Err(MethodError::Malformed);
         }
         match FORBIDDEN_METHODS
@@ -48,7 +49,7 @@ impl HttpMethod {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let method = Self::parse_request_method(text).map_err(|bad| match bad {
+        let method = Self::parse_request_method(text).map_err(|error| match error {
             MethodError::Malformed if text.contains('*') || text.is_empty() => {
                 format!("{text:?} is not a method; to allow every method, leave out `methods`")
             }

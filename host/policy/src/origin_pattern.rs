@@ -30,41 +30,43 @@ impl OriginPattern {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
+        let invalid_entry = |why: &dyn fmt::Display| format!("{text:?} {why}");
         let Some((scheme, rest)) = text.split_once("://") else {
             let with_scheme = format!("https://{text}");
             return Err(match Self::parse(&with_scheme) {
-                Ok(_) => wrong(&format_args!("has no scheme; write {with_scheme:?}")),
-                Err(_) => wrong(&"is not an origin, such as \"https://api.example.com\""),
+                Ok(_) => invalid_entry(&format_args!("has no scheme; write {with_scheme:?}")),
+                Err(_) => invalid_entry(&"is not an origin, such as \"https://api.example.com\""),
             });
         };
         let Some(scheme) = UrlScheme::parse(scheme) else {
-            return Err(wrong(&"must begin with \"https://\" or \"http://\""));
+            return Err(invalid_entry(
+                &"must begin with \"https://\" or \"http://\"",
+            ));
         };
         if let Some(end) = rest.find(['/', '\\', '?', '#']) {
             let (authority, rest) = rest.split_at(end);
             let origin = format!("{scheme}://{authority}");
             // The suggested text must be a valid origin.
             Self::parse(&origin)?;
-            return Err(wrong(&suffix_message(&origin, rest)));
+            return Err(invalid_entry(&suffix_message(&origin, rest)));
         }
         if rest.parse::<Ipv6Addr>().is_ok() {
-            return Err(wrong(&format_args!(
+            return Err(invalid_entry(&format_args!(
                 "must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\""
             )));
         }
         let (host, port) = authority::split_host_port(rest)
-            .map_err(|malformed| malformed_entry_message(text, malformed))?;
+            .map_err(|error| malformed_entry_message(text, error))?;
         let port = match port {
             None => scheme.default_port(),
             Some("") => {
-                return Err(wrong(
+                return Err(invalid_entry(
                     &"has no port after its last colon; add the port, or leave out the colon",
                 ));
             }
-            Some(digits) => parse_port(digits).map_err(|why| wrong(&why))?,
+            Some(digits) => parse_port(digits).map_err(|why| invalid_entry(&why))?,
         };
-        let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
+        let host = HostPattern::parse(host).map_err(|why| invalid_entry(&why))?;
         Ok(Self { scheme, host, port })
     }
 
@@ -115,22 +117,22 @@ impl OriginPattern {
 
 /// Returns the message for an entry whose authority is malformed. It omits user information, which
 /// often contains a password.
-pub(crate) fn malformed_entry_message(entry: &str, malformed: AuthorityError) -> String {
+pub(crate) fn malformed_entry_message(entry: &str, error: AuthorityError) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
             let scheme = before
                 .split_once("://")
                 .map(|(scheme, _)| format!("{scheme}://"))
                 .unwrap_or_default();
-            format!("{:?} {malformed}", format!("{scheme}…@{host}"))
+            format!("{:?} {error}", format!("{scheme}…@{host}"))
         }
-        None => format!("{entry:?} {malformed}"),
+        None => format!("{entry:?} {error}"),
     }
 }
 
 /// Parses the port of an entry: digits without leading zeros.
 pub(crate) fn parse_port(digits: &str) -> Result<u16, String> {
-    let port = authority::parse_port(digits).map_err(|wrong: AuthorityError| wrong.to_string())?;
+    let port = authority::parse_port(digits).map_err(|error: AuthorityError| error.to_string())?;
     if digits.starts_with('0') {
         return Err(format!("has leading zeros in its port; write {port}"));
     }

@@ -39,9 +39,9 @@ impl PathPrefix {
             ));
         }
         // The characters of a path in RFC 3986, section 3.3.
-        let plain =
+        let is_path_byte =
             |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%/".contains(&byte);
-        if !text.bytes().all(plain) {
+        if !text.bytes().all(is_path_byte) {
             return Err(format!(
                 "{text:?} has characters that the path of a request cannot contain; write them percent-encoded, \
                  such as %20 for a space"
@@ -96,45 +96,50 @@ pub(crate) struct AmbiguousPath;
 /// interpret as a slash or a dot segment is an error: it could leave the prefix that the operator
 /// allowed.
 pub(crate) fn normalize_path(path: &str) -> Result<String, AmbiguousPath> {
-    let graphic = path
+    let is_graphic = path
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if !path.starts_with('/') || !graphic || has_hidden_separators(path) {
+    if !path.starts_with('/') || !is_graphic || has_hidden_separators(path) {
         return Err(AmbiguousPath);
     }
-    let dots = |segment: &&str| matches!(*segment, "." | "..");
+    let is_dot_segment = |segment: &&str| matches!(*segment, "." | "..");
     // Some servers merge slashes before they remove dot segments, others after: `/v1//../x` is
     // `/v1/x` or `/x`.
-    if path.contains("//") && path.split('/').any(|segment| dots(&segment)) {
+    if path.contains("//") && path.split('/').any(|segment| is_dot_segment(&segment)) {
         return Err(AmbiguousPath);
     }
-    let mut kept: Vec<&str> = Vec::new();
+    let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/').skip(1) {
         match segment {
             "." => {}
-            ".." => drop(kept.pop()),
-            segment => kept.push(segment),
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
         }
     }
     // After a dot segment at the end, the path ends with a slash.
-    if path.rsplit('/').next().is_some_and(|last| dots(&last)) {
-        kept.push("");
+    if path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| is_dot_segment(&last))
+    {
+        segments.push("");
     }
-    Ok(upper_case_encodings(&format!("/{}", kept.join("/"))))
+    Ok(upper_case_encodings(&format!("/{}", segments.join("/"))))
 }
 
 /// Returns whether percent-encodings could hide a separator or a dot segment from this check but
 /// not from a server.
 fn has_hidden_separators(path: &str) -> bool {
-    let complete = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
-    if !path.split('%').skip(1).all(complete) {
+    let is_complete_encoding =
+        |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !path.split('%').skip(1).all(is_complete_encoding) {
         return true;
     }
     // Some servers decode more than once: `%252e` is `%2e`, and then a dot.
     let mut text = Cow::Borrowed(path.as_bytes());
     for _ in 0..MAX_DECODING_ROUNDS {
-        let hidden = |byte: u8| byte.is_ascii_control() || b"./\\".contains(&byte);
-        if encoded_bytes(&text).any(hidden) {
+        let is_separator = |byte: u8| byte.is_ascii_control() || b"./\\".contains(&byte);
+        if encoded_bytes(&text).any(is_separator) {
             return true;
         }
         let decoded: Vec<u8> = percent_decode(&text).collect();

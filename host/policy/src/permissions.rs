@@ -112,7 +112,7 @@ pub struct MountPermission {
     /// If set, the folder may contain files that control the server or plugins (`unsafe`). Default:
     /// false.
     #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
-    pub unguarded: bool,
+    pub allows_control_files: bool,
     /// The plugin folder, to which a relative path is relative. The operator chose the path to it.
     #[serde(skip)]
     pub base: PathBuf,
@@ -191,11 +191,11 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MountPermiss
         }
     }
     for (index, mount) in mounts.iter().enumerate() {
-        let bound = mount
+        let limit_key = mount
             .quota
             .map(|_| "quota")
             .or_else(|| mount.entries.map(|_| "entries"));
-        if let (Some(key), MountAccess::Read) = (bound, mount.access) {
+        if let (Some(key), MountAccess::Read) = (limit_key, mount.access) {
             return Err(D::Error::custom(format_args!(
                 "mounts[{index}] has {key}, which needs access = \"read-write\"; remove {key}"
             )));

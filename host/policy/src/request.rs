@@ -36,7 +36,7 @@ pub struct AllowedRequest {
     /// pass [`filter_addresses`](crate::filter_addresses), and so must an IP literal.
     pub origin: UrlOrigin,
     /// The index of the rule that allows the request.
-    pub rule: usize,
+    pub rule_index: usize,
 }
 
 /// A normalized request.
@@ -55,20 +55,20 @@ impl HttpRequest<'_> {
     /// Returns an error if the request is malformed, or if no rule allows it. In the latter case,
     /// the reason is that of the rule that matches best.
     pub fn check(&self, rules: &[HttpRule]) -> Result<AllowedRequest, DenialReason> {
-        let asked = self.parse()?;
-        let mut closest = match asked.origin.host {
-            NormalizedHost::Name(_) => DenialReason::Host(asked.origin.clone()),
-            NormalizedHost::Ip(_) => DenialReason::IpLiteral(asked.origin.clone()),
+        let request = self.parse()?;
+        let mut closest = match request.origin.host {
+            NormalizedHost::Name(_) => DenialReason::Host(request.origin.clone()),
+            NormalizedHost::Ip(_) => DenialReason::IpLiteral(request.origin.clone()),
         };
         for (index, rule) in rules.iter().enumerate() {
-            match asked.check_rule(rule) {
+            match request.check_rule(rule) {
                 Ok(()) => {
                     return Ok(AllowedRequest {
-                        origin: asked.origin,
-                        rule: index,
+                        origin: request.origin,
+                        rule_index: index,
                     });
                 }
-                Err(denied) if closeness(&denied) > closeness(&closest) => closest = denied,
+                Err(denial) if closeness(&denial) > closeness(&closest) => closest = denial,
                 Err(_) => {}
             }
         }
@@ -79,17 +79,18 @@ impl HttpRequest<'_> {
         let scheme = UrlScheme::parse(self.scheme).ok_or(DenialReason::Scheme)?;
         let (host, port) =
             authority::parse_host_port(self.authority).map_err(DenialReason::Authority)?;
-        let method = HttpMethod::parse_request_method(self.method).map_err(|bad| match bad {
-            MethodError::Malformed => DenialReason::MalformedMethod,
-            MethodError::Forbidden(method) => DenialReason::ForbiddenMethod(method),
-        })?;
+        let method =
+            HttpMethod::parse_request_method(self.method).map_err(|error| match error {
+                MethodError::Malformed => DenialReason::MalformedMethod,
+                MethodError::Forbidden(method) => DenialReason::ForbiddenMethod(method),
+            })?;
         let path = self.path_with_query.split('?').next().unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
         // These characters could end the request line.
-        let breaks = |c: char| c == ' ' || c == '#' || c.is_control();
-        let begins =
+        let ends_request_line = |c: char| c == ' ' || c == '#' || c.is_control();
+        let has_valid_start =
             path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
-        if !begins || self.path_with_query.contains(breaks) {
+        if !has_valid_start || self.path_with_query.contains(ends_request_line) {
             return Err(DenialReason::MalformedPath);
         }
         let origin = UrlOrigin {
@@ -130,7 +131,7 @@ impl NormalizedRequest {
         }
         match (rule.paths(), &self.path) {
             (None, _) => Ok(()),
-            (Some(_), Err(AmbiguousPath)) => Err(DenialReason::ConcealedPath(origin())),
+            (Some(_), Err(AmbiguousPath)) => Err(DenialReason::AmbiguousPath(origin())),
             (Some(paths), Ok(path)) if paths.iter().any(|prefix| prefix.covers(path)) => Ok(()),
             (Some(_), Ok(_)) => Err(DenialReason::Path(origin(), self.narrowest_rule())),
         }
@@ -156,12 +157,12 @@ impl NormalizedRequest {
 }
 
 /// Returns how much of a rule a denied request matched.
-fn closeness(denied: &DenialReason) -> u8 {
-    match denied {
+fn closeness(denial: &DenialReason) -> u8 {
+    match denial {
         DenialReason::OtherScheme(_) => 1,
         DenialReason::OtherPort(_) => 2,
         DenialReason::Method(..) => 3,
-        DenialReason::Path(..) | DenialReason::ConcealedPath(_) => 4,
+        DenialReason::Path(..) | DenialReason::AmbiguousPath(_) => 4,
         _ => 0,
     }
 }

@@ -99,11 +99,11 @@ mod tests {
             "[state]\nkeys = -1",
             "state = true",
         ];
-        let said: Vec<String> = mistakes
+        let messages: Vec<String> = mistakes
             .iter()
             .map(|text| state(text).unwrap_err())
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         a.toml:1:1: unknown key `stat`; did you mean `state`?
         a.toml:2:1: unknown key `sise`; did you mean `size`?
         a.toml:2:1: unknown key `key`; did you mean `keys`?

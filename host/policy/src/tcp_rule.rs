@@ -26,35 +26,35 @@ impl TcpRule {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
+        let invalid_entry = |why: &dyn fmt::Display| format!("{text:?} {why}");
         if let Some((_, rest)) = text.split_once("://") {
             return Err(match OriginPattern::parse(text) {
-                Ok(origin) => wrong(&format_args!(
+                Ok(origin) => invalid_entry(&format_args!(
                     "has a scheme; write \"{}:{}\"",
                     origin.host(),
                     origin.port()
                 )),
-                Err(_) => wrong(&format_args!(
+                Err(_) => invalid_entry(&format_args!(
                     "has a scheme; write only host and port, such as {rest:?}"
                 )),
             });
         }
         if let Ok(address) = text.parse::<Ipv6Addr>() {
-            return Err(wrong(&format_args!(
+            return Err(invalid_entry(&format_args!(
                 "must have its IPv6 address in brackets, and a port, as in \"{}\"",
                 SocketAddrV6::new(address, 443, 0, 0)
             )));
         }
         let (host, port) = authority::split_host_port(text)
-            .map_err(|malformed| malformed_entry_message(text, malformed))?;
-        let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
+            .map_err(|error| malformed_entry_message(text, error))?;
+        let host = HostPattern::parse(host).map_err(|why| invalid_entry(&why))?;
         match port {
-            None | Some("") => Err(wrong(&format_args!(
+            None | Some("") => Err(invalid_entry(&format_args!(
                 "has no port; write host and port, as in \"{host}:443\""
             ))),
             Some(digits) => Ok(Self {
                 host,
-                port: parse_port(digits).map_err(|why| wrong(&why))?,
+                port: parse_port(digits).map_err(|why| invalid_entry(&why))?,
             }),
         }
     }
@@ -144,11 +144,11 @@ mod tests {
             "[::1]",
             "[::1%25lo]:80",
         ];
-        let said: Vec<String> = entries
+        let messages: Vec<String> = entries
             .into_iter()
             .map(|entry| TcpRule::parse(entry).unwrap_err())
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         "" has no host
         "db.internal" has no port; write host and port, as in "db.internal:443"
         "db.internal:" has no port; write host and port, as in "db.internal:443"

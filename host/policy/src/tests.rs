@@ -377,13 +377,13 @@ fn allowed_requests_match_a_rule_according_to_a_url_parser() {
                         let url =
                             url::Url::parse(&format!("{scheme}://{authority}{path}")).unwrap();
                         prop_assert!(
-                            entries[ok.rule].allows(&url, &method),
+                            entries[ok.rule_index].allows(&url, &method),
                             "{url} by {:?}",
-                            entries[ok.rule]
+                            entries[ok.rule_index]
                         );
                         prop_assert!(url.username().is_empty() && url.password().is_none());
-                        let again = ok.origin.to_string();
-                        let (_, authority) = again.split_once("://").unwrap();
+                        let formatted = ok.origin.to_string();
+                        let (_, authority) = formatted.split_once("://").unwrap();
                         let same = HttpRequest {
                             scheme: ok.origin.scheme.as_str(),
                             authority,

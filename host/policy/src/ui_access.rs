@@ -124,13 +124,13 @@ impl UiAccess {
     /// exceeds the grant or the request, and the denied entries.
     ///
     /// If the grant is narrower than a requested entry, the granted part of the entry is allowed.
-    pub fn restrict(&self, wanted: &Self) -> (Self, Vec<UiDenial>) {
+    pub fn restrict(&self, requested: &Self) -> (Self, Vec<UiDenial>) {
         let mut denied = Vec::new();
-        let mut origins = |key, granted: &[WebOrigin], wanted: &[WebOrigin]| {
-            let mut left = Vec::new();
-            for origin in wanted {
+        let mut origins = |key, granted: &[WebOrigin], requested_origins: &[WebOrigin]| {
+            let mut allowed = Vec::new();
+            for origin in requested_origins {
                 if granted.iter().any(|one| one.covers_all_of(origin)) {
-                    add(&mut left, origin);
+                    add(&mut allowed, origin);
                 } else {
                     denied.push(UiDenial {
                         key,
@@ -139,17 +139,17 @@ impl UiAccess {
                     granted
                         .iter()
                         .filter(|one| origin.covers_all_of(one))
-                        .for_each(|one| add(&mut left, one));
+                        .for_each(|one| add(&mut allowed, one));
                 }
             }
-            left
+            allowed
         };
-        let connect = origins("connect", &self.connect, &wanted.connect);
-        let resources = origins("resources", &self.resources, &wanted.resources);
-        let frames = origins("frames", &self.frames, &wanted.frames);
-        let base = origins("base", &self.base, &wanted.base);
+        let connect = origins("connect", &self.connect, &requested.connect);
+        let resources = origins("resources", &self.resources, &requested.resources);
+        let frames = origins("frames", &self.frames, &requested.frames);
+        let base = origins("base", &self.base, &requested.base);
         let mut permissions = Vec::new();
-        for permission in &wanted.permissions {
+        for permission in &requested.permissions {
             if self.permissions.contains(permission) {
                 add(&mut permissions, permission);
             } else {
@@ -159,11 +159,11 @@ impl UiAccess {
                 });
             }
         }
-        let domain = wanted
+        let domain = requested
             .domain
             .clone()
             .filter(|domain| self.domain.as_ref() == Some(domain));
-        if let (None, Some(entry)) = (&domain, &wanted.domain) {
+        if let (None, Some(entry)) = (&domain, &requested.domain) {
             denied.push(UiDenial {
                 key: "domain",
                 entry: entry.clone(),
@@ -259,7 +259,7 @@ impl UiAccess {
         let mut lines: Vec<String> = origins
             .into_iter()
             .filter(|(_, origins)| !origins.is_empty())
-            .map(|(what, origins)| format!("{what}: {}", comma_separated(origins)))
+            .map(|(label, origins)| format!("{label}: {}", comma_separated(origins)))
             .collect();
         if !permissions.is_empty() {
             lines.push(format!(
@@ -292,8 +292,8 @@ fn add<T: Clone + PartialEq>(entries: &mut Vec<T>, entry: &T) {
 }
 
 /// Adds each of these entries unless the list contains it.
-fn extend_unique<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
-    for entry in more {
+fn extend_unique<T: Clone + PartialEq>(entries: &mut Vec<T>, additional: &[T]) {
+    for entry in additional {
         add(entries, entry);
     }
 }
@@ -309,7 +309,7 @@ pub fn parse_view_domain(text: &str) -> Result<String, String> {
         Ok(_) => Err(format!(
             "{text:?} is not a name with a dot, such as \"views.example.com\""
         )),
-        Err(malformed) => Err(format!("{text:?} {malformed}")),
+        Err(error) => Err(format!("{text:?} {error}")),
     }
 }
 

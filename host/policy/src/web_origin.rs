@@ -26,7 +26,7 @@ const MAX_ORIGIN_BYTES: usize = 300;
 #[serde(try_from = "String", into = "String")]
 pub struct WebOrigin {
     /// True if the scheme is `wss` or `ws`.
-    socket: bool,
+    is_websocket: bool,
     /// The origin with the corresponding HTTP scheme.
     origin: OriginPattern,
 }
@@ -45,21 +45,21 @@ impl WebOrigin {
                 format!("{start}…")
             ));
         }
-        let socket = WEBSOCKET_SCHEMES
+        let schemes = WEBSOCKET_SCHEMES
             .into_iter()
             .find(|(scheme, _)| starts_with_ignore_case(text, scheme));
-        let origin = match socket {
+        let origin = match schemes {
             None => OriginPattern::parse(text).map_err(|why| {
-                let of_http = "must begin with \"https://\" or \"http://\"";
+                let http_message = "must begin with \"https://\" or \"http://\"";
                 why.replace(
-                    of_http,
+                    http_message,
                     "must begin with \"https://\", \"http://\", \"wss://\" or \"ws://\"",
                 )
             }),
-            Some((socket, http)) => {
-                let rest = text.get(socket.len()..).unwrap_or_default();
-                OriginPattern::parse(&format!("{http}{rest}"))
-                    .map_err(|why| why.replace(http, socket))
+            Some((websocket_scheme, http_scheme)) => {
+                let rest = text.get(websocket_scheme.len()..).unwrap_or_default();
+                OriginPattern::parse(&format!("{http_scheme}{rest}"))
+                    .map_err(|why| why.replace(http_scheme, websocket_scheme))
             }
         };
         let origin = origin.map_err(|why| match why.split_once("; put the path into") {
@@ -75,19 +75,19 @@ impl WebOrigin {
             ));
         }
         Ok(Self {
-            socket: socket.is_some(),
+            is_websocket: schemes.is_some(),
             origin,
         })
     }
 
     /// Returns whether the scheme is `wss` or `ws`.
     pub fn is_websocket(&self) -> bool {
-        self.socket
+        self.is_websocket
     }
 
     /// Returns whether this origin covers every origin that the other covers.
     pub fn covers_all_of(&self, other: &Self) -> bool {
-        self.socket == other.socket && self.origin.covers_all_of(&other.origin)
+        self.is_websocket == other.is_websocket && self.origin.covers_all_of(&other.origin)
     }
 }
 
@@ -103,10 +103,14 @@ impl fmt::Display for WebOrigin {
         let text = self.origin.to_string();
         match WEBSOCKET_SCHEMES
             .into_iter()
-            .find(|(_, http)| self.socket && text.starts_with(http))
+            .find(|(_, http)| self.is_websocket && text.starts_with(http))
         {
-            Some((socket, http)) => {
-                write!(f, "{socket}{}", text.get(http.len()..).unwrap_or_default())
+            Some((websocket_scheme, http_scheme)) => {
+                write!(
+                    f,
+                    "{websocket_scheme}{}",
+                    text.get(http_scheme.len()..).unwrap_or_default()
+                )
             }
             None => f.write_str(&text),
         }
@@ -176,10 +180,10 @@ mod tests {
             "",
             &long,
         ];
-        let said: Vec<String> = texts
+        let messages: Vec<String> = texts
             .iter()
             .map(|text| WebOrigin::parse(text).unwrap_err())
             .collect();
-        insta::assert_snapshot!(said.join("\n"));
+        insta::assert_snapshot!(messages.join("\n"));
     }
 }

@@ -60,7 +60,7 @@ impl PrivateFolder {
 
     /// Reads the key; `None` if it must not be used.
     fn read_key(&self, name: &str) -> io::Result<Option<[u8; KEY_BYTES]>> {
-        let (file, found) = match self.open_file(name) {
+        let (file, stat) = match self.open_file(name) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
             // A symbolic link, another user's file or a FIFO is not a key of this server.
@@ -71,7 +71,7 @@ impl PrivateFolder {
         Ok(bytes
             .try_into()
             .ok()
-            .filter(|_| found.st_mode & OTHERS_ACCESS_BITS == 0))
+            .filter(|_| stat.st_mode & OTHERS_ACCESS_BITS == 0))
     }
 
     /// Writes a new key to a temporary file first, so that no partial key can be read. If
@@ -81,10 +81,10 @@ impl PrivateFolder {
         getrandom::fill(&mut random)
             .map_err(|_| io::Error::other("the system provides no random bytes"))?;
         let (key, number) = random.split_at(KEY_BYTES);
-        let number = number
+        let suffix = number
             .iter()
-            .fold(0, |all: u64, byte| all << 8 | u64::from(*byte));
-        let temporary = format!("{TEMPORARY_PREFIX}key-{number:x}");
+            .fold(0, |bits: u64, byte| bits << 8 | u64::from(*byte));
+        let temporary = format!("{TEMPORARY_PREFIX}key-{suffix:x}");
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(
@@ -93,13 +93,13 @@ impl PrivateFolder {
             flags,
             Mode::RUSR | Mode::WUSR,
         )?);
-        let written = file
+        let result = file
             .write_all(key)
             .and_then(|()| file.sync_all())
             .and_then(|()| {
-                let put = || renameat(&self.handle, &temporary, &self.handle, name);
+                let rename = || renameat(&self.handle, &temporary, &self.handle, name);
                 if replaces {
-                    return Ok(put()?);
+                    return Ok(rename()?);
                 }
                 match renameat_with(
                     &self.handle,
@@ -110,11 +110,11 @@ impl PrivateFolder {
                 ) {
                     // Not every file system supports this flag. If two servers create a key at the
                     // same time, the later one wins.
-                    Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
-                    done => Ok(done?),
+                    Err(Errno::INVAL | Errno::NOSYS) => Ok(rename()?),
+                    renamed => Ok(renamed?),
                 }
             });
-        match written {
+        match result {
             Ok(()) => Ok(()),
             Err(error) => {
                 unlinkat(&self.handle, &temporary, AtFlags::empty()).ok();

@@ -50,40 +50,44 @@ impl PrivateFolder {
     ///
     /// Returns a one-line error if another user could change or replace the directory, or if it
     /// cannot be used.
-    pub fn open(folder: &Path, what: &str) -> Result<Self, String> {
-        let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
+    pub fn open(folder: &Path, content: &str) -> Result<Self, String> {
+        let folder_error = |error: io::Error| format!("cannot use {}: {error}", folder.display());
         if !folder.exists() {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(cannot)?;
-            tracing::info!("created the folder {} for {what}", folder.display());
+                .map_err(folder_error)?;
+            tracing::info!("created the folder {} for {content}", folder.display());
         }
         // Symbolic links on the path are resolved here, once. The resulting path must contain none,
         // and each directory is checked by the handle through which the next one is opened.
-        let path = fs::canonicalize(folder).map_err(cannot)?;
+        let path = fs::canonicalize(folder).map_err(folder_error)?;
         let root = openat(CWD, "/", TRAVERSAL_FLAGS, Mode::empty())
-            .map_err(|error| cannot(error.into()))?;
+            .map_err(|error| folder_error(error.into()))?;
         // The owner of the root can replace everything. In a container, the owner may be an unknown
         // user.
         let trusted = [
             rustix::process::geteuid().as_raw(),
             0,
-            stat(&root).map_err(cannot)?.st_uid,
+            stat(&root).map_err(folder_error)?.st_uid,
         ];
         let mut handle = root;
-        let mut reached = PathBuf::from("/");
+        let mut checked_path = PathBuf::from("/");
         for component in path.components() {
             let Component::Normal(name) = component else {
                 continue;
             };
-            check_ancestor(&stat(&handle).map_err(cannot)?, &reached, &trusted)?;
+            check_ancestor(
+                &stat(&handle).map_err(folder_error)?,
+                &checked_path,
+                &trusted,
+            )?;
             handle = openat(&handle, name, TRAVERSAL_FLAGS, Mode::empty())
-                .map_err(|error| cannot(error.into()))?;
-            reached.push(name);
+                .map_err(|error| folder_error(error.into()))?;
+            checked_path.push(name);
         }
-        check_ownership(&stat(&handle).map_err(cannot)?, &path)?;
+        check_ownership(&stat(&handle).map_err(folder_error)?, &path)?;
         Ok(Self { handle, path })
     }
 
@@ -157,16 +161,16 @@ impl PrivateFolder {
     fn open_checked(&self, name: &str, access: OFlags) -> io::Result<(fs::File, Stat)> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
-        let found = fstat(&file)?;
-        let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-        if !regular
-            || found.st_uid != rustix::process::geteuid().as_raw()
-            || found.st_mode & OTHERS_WRITE_BITS != 0
+        let metadata = fstat(&file)?;
+        let is_regular = rustix::fs::FileType::from_raw_mode(metadata.st_mode).is_file();
+        if !is_regular
+            || metadata.st_uid != rustix::process::geteuid().as_raw()
+            || metadata.st_mode & OTHERS_WRITE_BITS != 0
         {
             let why = "it is not a regular file that only this user can write";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        Ok((file.into(), found))
+        Ok((file.into(), metadata))
     }
 }
 
@@ -175,23 +179,23 @@ fn stat(folder: &OwnedFd) -> io::Result<Stat> {
 }
 
 /// Checks that only trusted users can replace entries of this ancestor directory.
-fn check_ancestor(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
-    if !trusted.contains(&found.st_uid) {
+fn check_ancestor(metadata: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
+    if !trusted.contains(&metadata.st_uid) {
         return Err(other_owner_message(path));
     }
-    if found.st_mode & OTHERS_WRITE_BITS != 0 && found.st_mode & STICKY_BIT == 0 {
-        return Err(writable_message(found, path));
+    if metadata.st_mode & OTHERS_WRITE_BITS != 0 && metadata.st_mode & STICKY_BIT == 0 {
+        return Err(writable_message(metadata, path));
     }
     Ok(())
 }
 
 /// Checks that no other user can change the directory itself.
-fn check_ownership(found: &Stat, path: &Path) -> Result<(), String> {
-    if found.st_uid != rustix::process::geteuid().as_raw() {
+fn check_ownership(metadata: &Stat, path: &Path) -> Result<(), String> {
+    if metadata.st_uid != rustix::process::geteuid().as_raw() {
         return Err(other_owner_message(path));
     }
-    if found.st_mode & OTHERS_WRITE_BITS != 0 {
-        return Err(writable_message(found, path));
+    if metadata.st_mode & OTHERS_WRITE_BITS != 0 {
+        return Err(writable_message(metadata, path));
     }
     Ok(())
 }
@@ -200,8 +204,8 @@ fn other_owner_message(path: &Path) -> String {
     format!("{} belongs to another user", path.display())
 }
 
-fn writable_message(found: &Stat, path: &Path) -> String {
-    let mode = found.st_mode & 0o777;
+fn writable_message(metadata: &Stat, path: &Path) -> String {
+    let mode = metadata.st_mode & 0o777;
     format!(
         "{} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)",
         path.display()

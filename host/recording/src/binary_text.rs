@@ -29,12 +29,12 @@ impl Serialize for BinaryText {
         }
         // Arrays of small numbers are often valid UTF-8, but not readable. Write text with control
         // characters as base64.
-        let is_shown = |text: &&str| {
+        let is_readable = |text: &&str| {
             !text
                 .chars()
                 .any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
         };
-        match std::str::from_utf8(&self.0).ok().filter(is_shown) {
+        match std::str::from_utf8(&self.0).ok().filter(is_readable) {
             Some(text) => BlobText::Text(text.into()),
             None => BlobText::Bytes(EncodedBlob {
                 base64: BASE64.encode(&self.0),

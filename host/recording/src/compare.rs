@@ -105,15 +105,15 @@ pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayCompar
     } else {
         ReplayVerdict::Differs(changes)
     };
-    let figure = |part: fn(&RecordedUsage) -> u64| FigurePair {
+    let figure_pair = |part: fn(&RecordedUsage) -> u64| FigurePair {
         recorded: part(&recorded.usage),
         replayed: part(&replayed.usage),
     };
     ReplayComparison {
         verdict,
-        fuel: figure(|used| used.fuel),
-        memory: figure(|used| used.memory),
-        wall_ns: figure(|used| used.wall_ns),
+        fuel: figure_pair(|used| used.fuel),
+        memory: figure_pair(|used| used.memory),
+        wall_ns: figure_pair(|used| used.wall_ns),
     }
 }
 
@@ -135,14 +135,14 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
     }
     let mut out = String::new();
     let mut count = 0_usize;
-    let compared = TextDiff::from_lines(&old, &new);
-    for (index, group) in compared.grouped_ops(CONTEXT_LINES).iter().enumerate() {
+    let diff = TextDiff::from_lines(&old, &new);
+    for (index, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if index > 0 {
             out.push_str("  …\n");
         }
         for change in group
             .iter()
-            .flat_map(|operation| compared.iter_changes(operation))
+            .flat_map(|operation| diff.iter_changes(operation))
         {
             count += 1;
             if count > MAX_LINES {

@@ -48,12 +48,12 @@ impl RecordingFile {
 /// another server.
 fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
-    let failed =
+    let record_error =
         |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
     // A recording contains the arguments and results of tools. Do not follow symbolic links, and do
     // not allow other users to read it.
     if let Some(why) = invalid_format(path) {
-        return Err(failed(&why));
+        return Err(record_error(&why));
     }
     let flags = OFlags::RDWR
         | OFlags::CREATE
@@ -62,34 +62,35 @@ fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
         | OFlags::CLOEXEC
         | OFlags::NONBLOCK;
     let opened = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
-        Errno::LOOP => failed(&"it is a link; give the path of the file itself"),
-        error => failed(&std::io::Error::from(error)),
+        Errno::LOOP => record_error(&"it is a link; give the path of the file itself"),
+        error => record_error(&std::io::Error::from(error)),
     })?;
     let mut file = File::from(opened);
-    let found = file.metadata().map_err(|error| failed(&error))?;
-    if !found.is_file() {
-        return Err(failed(&"it is not a file"));
+    let metadata = file.metadata().map_err(|error| record_error(&error))?;
+    if !metadata.is_file() {
+        return Err(record_error(&"it is not a file"));
     }
-    if found.permissions().mode() & 0o077 != 0 {
-        return Err(failed(&format!(
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return Err(record_error(&format!(
             "others can use it (run `chmod 600 {name}`, or give another file)"
         )));
     }
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(failed(&"it belongs to another user"));
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(record_error(&"it belongs to another user"));
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| failed(&"another server records to it; give each a separate file"))?;
-    let mut length = found.len();
+        .map_err(|_| record_error(&"another server records to it; give each a separate file"))?;
+    let mut length = metadata.len();
     if length > 0 {
-        RecordingReader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
+        RecordingReader::new(BufReader::new(&file)).map_err(|error| record_error(&error))?;
         // A killed server may have left a partial line.
-        let mut last = [0];
+        let mut last_byte = [0];
         file.seek(SeekFrom::End(-1))
-            .and_then(|_| file.read_exact(&mut last))
-            .map_err(|error| failed(&error))?;
-        if last != *b"\n" {
-            file.write_all(b"\n").map_err(|error| failed(&error))?;
+            .and_then(|_| file.read_exact(&mut last_byte))
+            .map_err(|error| record_error(&error))?;
+        if last_byte != *b"\n" {
+            file.write_all(b"\n")
+                .map_err(|error| record_error(&error))?;
             length += 1;
         }
     }
@@ -102,8 +103,8 @@ fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
 fn invalid_format(path: &Path) -> Option<RecordingError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() == 0 {
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() == 0 {
         return None;
     }
     RecordingReader::new(BufReader::new(&file)).err()

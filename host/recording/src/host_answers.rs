@@ -122,11 +122,11 @@ fn deserialize_packed<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = || D::Error::custom("expected numbers, packed and in base64");
-    let packed = BASE64.decode(text).map_err(|_| wrong())?;
+    let invalid_value = || D::Error::custom("expected numbers, packed and in base64");
+    let packed = BASE64.decode(text).map_err(|_| invalid_value())?;
     match postcard::take_from_bytes(&packed) {
         Ok((values, [])) => Ok(values),
-        _ => Err(wrong()),
+        _ => Err(invalid_value()),
     }
 }
 
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn answers_survive_a_round_trip() {
-        let operation = |what: &str, answer| HostOperation {
-            what: what.to_owned(),
+        let operation = |description: &str, answer| HostOperation {
+            what: description.to_owned(),
             answer,
         };
         let response = HttpAnswer::Response {

@@ -31,7 +31,7 @@ impl RecordedOutcome {
     /// Returns whether the outcome equals `value`.
     pub fn matches(&self, value: &Value) -> bool {
         match self {
-            Self::Value(own) => own == value,
+            Self::Value(recorded) => recorded == value,
             Self::Sha256(_) => *self == Self::Value(value.clone()).into_digest(),
         }
     }
@@ -60,12 +60,12 @@ pub fn reply_result(reply: &CallReply) -> Value {
             }
             Value::Object(result)
         }
-        CallReply::Questions(interview) => {
+        CallReply::Questions(round) => {
             let question = |question: &toolbay_model::Question| {
                 let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
                 json!({"key": question.key, "method": question.kind.method(), "params": params})
             };
-            json!({"questions": interview.questions.iter().map(question).collect::<Vec<_>>()})
+            json!({"questions": round.questions.iter().map(question).collect::<Vec<_>>()})
         }
         // Tools do not return these.
         CallReply::Prompt(_) | CallReply::Resource(_) | CallReply::Completion(_) => Value::Null,
@@ -90,14 +90,15 @@ fn block_json(content: &ContentBlock) -> Value {
         ContentBody::Resource(resource) => self::resource_json(resource),
     };
     if let Some(members) = block.as_object_mut() {
-        let more = [
+        let optional_members = [
             ("audience", (!audience.is_empty()).then(|| json!(audience))),
             ("priority", priority.map(Value::from)),
             ("last_modified", last_modified.clone().map(Value::from)),
         ];
         members.retain(|_, value| !value.is_null());
         members.extend(
-            more.into_iter()
+            optional_members
+                .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?))),
         );
     }

@@ -46,14 +46,18 @@ impl RecordingReader<BufReader<File>> {
     ///
     /// Returns an error if the file cannot be read or is not a recording.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
-        let failed = |why: &dyn std::fmt::Display| {
+        let read_error = |why: &dyn std::fmt::Display| {
             RecordingError(format!("cannot read {}: {why}", path.display()))
         };
-        let file = File::open(path).map_err(|error| failed(&error))?;
-        if file.metadata().map_err(|error| failed(&error))?.is_dir() {
-            return Err(failed(&"it is a folder"));
+        let file = File::open(path).map_err(|error| read_error(&error))?;
+        if file
+            .metadata()
+            .map_err(|error| read_error(&error))?
+            .is_dir()
+        {
+            return Err(read_error(&"it is a folder"));
         }
-        Self::new(BufReader::new(file)).map_err(|error| failed(&error))
+        Self::new(BufReader::new(file)).map_err(|error| read_error(&error))
     }
 }
 
@@ -69,7 +73,7 @@ impl<R: BufRead> RecordingReader<R> {
             line_number: 0,
             lookahead: None,
         };
-        let other = || RecordingError("it is not a recording of calls".to_owned());
+        let not_a_recording = || RecordingError("it is not a recording of calls".to_owned());
         let first = reader
             .read_raw()?
             .ok_or_else(|| RecordingError("it is empty".to_owned()))?;
@@ -78,7 +82,7 @@ impl<R: BufRead> RecordingReader<R> {
             Err(LineError::UnsupportedVersion(version)) => {
                 return Err(unsupported_version(1, version));
             }
-            Ok(_) | Err(LineError::Malformed(_)) => return Err(other()),
+            Ok(_) | Err(LineError::Malformed(_)) => return Err(not_a_recording()),
         }
         Ok(reader)
     }
@@ -131,18 +135,15 @@ impl<R: BufRead> RecordingReader<R> {
         if text.is_empty() {
             return Ok(None);
         }
-        let ended = text.pop_if(|last| *last == b'\n').is_some();
-        if !ended && text.len() > MAX_LINE_BYTES {
+        let has_line_end = text.pop_if(|last| *last == b'\n').is_some();
+        if !has_line_end && text.len() > MAX_LINE_BYTES {
             return Err(RecordingError(format!(
                 "line {number}: it is longer than {} MiB",
                 MAX_LINE_BYTES >> 20
             )));
         }
         self.line_number = number;
-        Ok(Some(RawLine {
-            text,
-            has_line_end: ended,
-        }))
+        Ok(Some(RawLine { text, has_line_end }))
     }
 }
 
@@ -229,9 +230,9 @@ mod tests {
 
     #[test]
     fn partial_last_line_of_a_server_is_skipped() {
-        let whole = line(1);
-        for length in [1, 2, whole.len() / 2, whole.len() - 2] {
-            let half = &whole[..length];
+        let complete_line = line(1);
+        for length in [1, 2, complete_line.len() / 2, complete_line.len() - 2] {
+            let half = &complete_line[..length];
             let (items, error) = read(format!("{HEADER}\n{}{half}", line(3)));
             assert_eq!(
                 (items[2..].concat(), error),
@@ -248,7 +249,7 @@ mod tests {
         }
         // A line that lacks only its line end is complete.
         assert_eq!(
-            read(format!("{HEADER}\n{}", whole.trim_end())).0[1],
+            read(format!("{HEADER}\n{}", complete_line.trim_end())).0[1],
             "call 1 at 2"
         );
         assert_eq!(read(HEADER).0, ["header"]);
@@ -263,7 +264,7 @@ mod tests {
         while wide.len() < 16 << 20 {
             let _ = write!(wide, "[[]],");
         }
-        let wrong = [
+        let invalid_recordings = [
             (
                 "a call without anything",
                 "{\"call\":{}}".to_owned(),
@@ -343,7 +344,7 @@ mod tests {
                 "version 2 of the format",
             ),
         ];
-        for (what, text, expected) in wrong {
+        for (what, text, expected) in invalid_recordings {
             let (items, error) = read(after(&text));
             let error = error.unwrap_or_else(|| panic!("{what}: {items:?}"));
             assert!(

@@ -123,7 +123,7 @@ impl RecordedCall {
         let mut keys = Map::new();
         for (key, value) in &self.limits {
             let (key, value) = match key.strip_suffix("_ms") {
-                Some(time) => (time, Value::from(format!("{value}ms"))),
+                Some(limit_key) => (limit_key, Value::from(format!("{value}ms"))),
                 None => (key.as_str(), Value::from(*value)),
             };
             if keys.insert(key.to_owned(), value).is_some() {
@@ -139,7 +139,7 @@ impl RecordedCall {
     /// Removes large data and external input. The call can then not be replayed, for the reason
     /// `missing_input`, which is recorded.
     #[must_use]
-    pub fn without_content(mut self, missing: MissingInput) -> Self {
+    pub fn without_content(mut self, missing_input: MissingInput) -> Self {
         let HostAnswers { began, seed, .. } = self.answers;
         self.answers = HostAnswers {
             began,
@@ -150,8 +150,8 @@ impl RecordedCall {
         self.config.clear();
         self.asked.answers.clear();
         self.result = self.result.into_digest();
-        if !self.missing.contains(&missing) {
-            self.missing.push(missing);
+        if !self.missing.contains(&missing_input) {
+            self.missing.push(missing_input);
         }
         self
     }
@@ -220,9 +220,12 @@ pub(crate) mod tests {
             ("timeout", 1),
             ("timeout_ms", u64::MAX),
         ] {
-            let mut wrong = call(1);
-            wrong.limits.insert(key.to_owned(), value);
-            assert!(wrong.limits(&Limits::CEILING).is_err(), "{key} = {value}");
+            let mut invalid_call = call(1);
+            invalid_call.limits.insert(key.to_owned(), value);
+            assert!(
+                invalid_call.limits(&Limits::CEILING).is_err(),
+                "{key} = {value}"
+            );
         }
     }
 

@@ -64,17 +64,17 @@ impl CallRecorder {
     /// Returns an error if the file cannot be written, or if the system provides no thread or no
     /// random bytes.
     pub fn start(
-        opened: RecordingFile,
+        recording_file: RecordingFile,
         settings: &RecordingSettings,
         toolbay: &str,
     ) -> Result<Self, RecordingError> {
-        let RecordingFile { file, path, length } = opened;
+        let RecordingFile { file, path, length } = recording_file;
         let name = path.display().to_string();
-        let failed = |error: &dyn std::fmt::Display| {
+        let record_error = |error: &dyn std::fmt::Display| {
             RecordingError(format!("cannot record to {}: {error}", path.display()))
         };
         let mut salt = [0; 16];
-        getrandom::fill(&mut salt).map_err(|error| failed(&error))?;
+        getrandom::fill(&mut salt).map_err(|error| record_error(&error))?;
         let salt = hex::encode(salt);
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let header = RecordingHeader {
@@ -83,28 +83,28 @@ impl CallRecorder {
             started,
             salt: salt.clone(),
         };
-        let shared = Arc::<WriterProgress>::default();
+        let progress = Arc::<WriterProgress>::default();
         let writer = RecordingWriter::start(
             file,
             name,
             length,
             settings.size,
             header,
-            Arc::clone(&shared),
+            Arc::clone(&progress),
         );
-        let writer = writer.map_err(|error| failed(&error))?;
+        let writer = writer.map_err(|error| record_error(&error))?;
         let (writer, queue) = BackgroundWriter::new(writer);
         writer
             .start("toolbay-record")
-            .map_err(|error| failed(&error))?;
-        let calls = AtomicU64::new(0);
+            .map_err(|error| record_error(&error))?;
+        let last_number = AtomicU64::new(0);
         let call_size = settings.call_size;
         let inner = RecordingQueue {
             queue,
             pending_bytes: ByteBudget::new(MAX_PENDING_BYTES),
             call_size,
-            progress: shared,
-            last_number: calls,
+            progress,
+            last_number,
             salt,
         };
         Ok(Self {
@@ -132,13 +132,13 @@ impl CallRecorder {
     /// is the memory reserved until the call is written. Does not block.
     pub fn record(
         &self,
-        room: RecordingReservation,
+        reservation: RecordingReservation,
         make: impl FnOnce() -> RecordedCall + Send + 'static,
     ) {
         // Fails only after the recording has ended.
         drop(self.inner.queue.send(QueuedRecording {
             make: Box::new(make),
-            room,
+            reservation,
         }));
     }
 
@@ -150,8 +150,8 @@ impl CallRecorder {
 
     /// Writes the queued calls and stops recording. Waits until they are written, for at most
     /// `max_wait`.
-    pub fn finish(&self, patience: Duration) {
-        if self.inner.queue.end(patience).is_err() {
+    pub fn finish(&self, max_wait: Duration) {
+        if self.inner.queue.end(max_wait).is_err() {
             tracing::error!(
                 "the recording could not be ended in time; its last calls may be missing"
             );

@@ -35,7 +35,7 @@ pub(crate) struct QueuedRecording {
     /// Constructor of the call.
     pub make: Box<dyn FnOnce() -> RecordedCall + Send>,
     /// The memory reserved until it is written.
-    pub room: RecordingReservation,
+    pub reservation: RecordingReservation,
 }
 
 /// State of the writer thread.
@@ -46,8 +46,8 @@ pub(crate) struct RecordingWriter {
     /// Length of the file, in bytes.
     length: u64,
     /// Maximum length of the file, in bytes.
-    most: u64,
-    shared: Arc<WriterProgress>,
+    max_length: u64,
+    progress: Arc<WriterProgress>,
 }
 
 impl BatchWriter for RecordingWriter {
@@ -62,7 +62,7 @@ impl BatchWriter for RecordingWriter {
         {
             self.write_call(call);
         }
-        drop(call.room);
+        drop(call.reservation);
         BatchSpace::More
     }
 
@@ -83,16 +83,16 @@ impl RecordingWriter {
         file: File,
         name: String,
         length: u64,
-        most: u64,
+        max_length: u64,
         header: RecordingHeader,
-        shared: Arc<WriterProgress>,
+        progress: Arc<WriterProgress>,
     ) -> io::Result<Self> {
         let mut writer = Self {
             file: BufWriter::new(file),
             name,
             length,
-            most,
-            shared,
+            max_length,
+            progress,
         };
         writer.write_line(&RecordingLine::Recording(header))?;
         writer.file.flush()?;
@@ -118,7 +118,7 @@ impl RecordingWriter {
     }
 
     fn write_lost(&mut self) {
-        let calls = self.shared.lost.swap(0, Ordering::Relaxed);
+        let calls = self.progress.lost.swap(0, Ordering::Relaxed);
         if calls > 0 && !self.is_full() {
             tracing::warn!(
                 calls,
@@ -132,10 +132,10 @@ impl RecordingWriter {
     fn write_line(&mut self, line: &RecordingLine) -> io::Result<()> {
         let text = line.to_bytes()?;
         let length = self.length.saturating_add(text.len() as u64);
-        if length > self.most {
-            let most = ByteSize::b(self.most).display().iec();
+        if length > self.max_length {
+            let max_size = ByteSize::b(self.max_length).display().iec();
             self.close(&format!(
-                "{} would be larger than {most} (record.size)",
+                "{} would be larger than {max_size} (record.size)",
                 self.name
             ));
             return Ok(());
@@ -146,7 +146,7 @@ impl RecordingWriter {
     }
 
     fn is_full(&self) -> bool {
-        self.shared.full.load(Ordering::Relaxed)
+        self.progress.full.load(Ordering::Relaxed)
     }
 
     /// Stops recording on an error: the file may contain a partial line, and lines after it could
@@ -158,7 +158,7 @@ impl RecordingWriter {
     }
 
     fn close(&mut self, why: &str) {
-        if !self.shared.full.swap(true, Ordering::Relaxed) {
+        if !self.progress.full.swap(true, Ordering::Relaxed) {
             tracing::warn!("calls are no longer recorded: {why}");
         }
     }

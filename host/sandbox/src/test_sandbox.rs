@@ -53,11 +53,11 @@ pub(crate) type TrialReply = FinishedCall<Option<CallReply>>;
 impl TrialComponent {
     /// Loads a component and reads its description.
     pub(crate) fn new(sandbox: &Sandbox, file: Vec<u8>) -> Result<Self, PrepareError> {
-        Self::within(sandbox, file, &Limits::DEFAULT).map(Result::unwrap)
+        Self::with_limits(sandbox, file, &Limits::DEFAULT).map(Result::unwrap)
     }
 
     /// Like [`TrialComponent::new`], within limits that reading the description may reach.
-    pub(crate) fn within(
+    pub(crate) fn with_limits(
         sandbox: &Sandbox,
         file: Vec<u8>,
         limits: &Limits,
@@ -102,7 +102,7 @@ impl TrialComponent {
     /// Calls a tool.
     pub(crate) fn call(&self, name: &str, arguments: &Value) -> Result<ToolOutput, CallError> {
         let arguments = arguments.to_string();
-        match self.ask(PluginRequest::Tool {
+        match self.request(PluginRequest::Tool {
             name,
             arguments: &arguments,
         })? {
@@ -112,17 +112,20 @@ impl TrialComponent {
     }
 
     /// Sends a request.
-    pub(crate) fn ask(&self, asked: PluginRequest<'_>) -> Result<Option<CallReply>, CallError> {
-        self.enter(&PluginContext::default(), Arc::new(NoopObserver), asked)
+    pub(crate) fn request(
+        &self,
+        request: PluginRequest<'_>,
+    ) -> Result<Option<CallReply>, CallError> {
+        self.request_in(&PluginContext::default(), Arc::new(NoopObserver), request)
             .result
     }
 
     /// Sends a request in this environment.
-    pub(crate) fn enter(
+    pub(crate) fn request_in(
         &self,
         environment: &PluginContext,
         observer: Arc<dyn CallObserver>,
-        asked: PluginRequest<'_>,
+        request: PluginRequest<'_>,
     ) -> TrialReply {
         let deadline = Instant::now() + environment.limits.timeout;
         let answerable = QuestionKindSet::default();
@@ -130,8 +133,8 @@ impl TrialComponent {
         let tape = crate::ReplayTape::default();
         let caller = None;
         let trace = None;
-        let place = None;
-        let entry = CallContext {
+        let compute_permit = None;
+        let context = CallContext {
             environment,
             caller,
             trace,
@@ -140,9 +143,9 @@ impl TrialComponent {
             journal,
             deadline,
             tape,
-            place,
+            compute_permit,
         };
-        let finished = runtime().block_on(self.sandbox.call(&self.prepared, entry, asked));
+        let finished = runtime().block_on(self.sandbox.call(&self.prepared, context, request));
         let check = |returned: crate::UncheckedReply| {
             returned.check(
                 &environment.limits,

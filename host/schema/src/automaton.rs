@@ -59,16 +59,16 @@ struct SpareCache {
 
 impl AutomatonMatcher {
     /// Compiles a pattern; `None` if it is too large.
-    pub(super) fn compile(pattern: &Hir, patterns: &PatternBudget) -> Option<Self> {
-        let first = pattern.properties().look_set_prefix();
-        let last = pattern.properties().look_set_suffix();
-        let backwards = last.contains(Look::End) && !first.contains(Look::Start);
+    pub(super) fn compile(pattern: &Hir, pattern_budget: &PatternBudget) -> Option<Self> {
+        let prefix_looks = pattern.properties().look_set_prefix();
+        let suffix_looks = pattern.properties().look_set_suffix();
+        let is_reverse = suffix_looks.contains(Look::End) && !prefix_looks.contains(Look::Start);
         let config = thompson::Config::new()
             .utf8(true)
-            .reverse(backwards)
-            .nfa_size_limit(Some(patterns.max_pattern_bytes()))
+            .reverse(is_reverse)
+            .nfa_size_limit(Some(pattern_budget.max_pattern_bytes()))
             .which_captures(WhichCaptures::None);
-        let words = pattern.properties().look_set().contains_word_unicode();
+        let has_unicode_words = pattern.properties().look_set().contains_word_unicode();
         let nfa = thompson::Compiler::new()
             .configure(config)
             .build_from_hir(&with_ascii_words(pattern))
@@ -79,11 +79,11 @@ impl AutomatonMatcher {
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         Some(Self {
             dfa,
-            is_reverse: backwards,
-            has_unicode_words: words,
+            is_reverse,
+            has_unicode_words,
             spare_cache: Mutex::new(SpareCache {
                 cache: None,
-                reservation: patterns.cached_bytes().empty_reservation(),
+                reservation: pattern_budget.cached_bytes().empty_reservation(),
             }),
         })
     }
@@ -107,11 +107,11 @@ impl AutomatonMatcher {
             })
             .dfa_size_limit(Some(MAX_DENSE_DFA_BYTES))
             .determinize_size_limit(Some(MAX_DENSE_DFA_BYTES));
-        let whole = dense::Builder::new()
+        let dense_dfa = dense::Builder::new()
             .configure(config)
             .build_from_nfa(self.nfa())
             .ok()?;
-        Some(whole.memory_usage())
+        Some(dense_dfa.memory_usage())
     }
 
     fn nfa(&self) -> &NFA {
@@ -132,8 +132,8 @@ impl AutomatonMatcher {
         } else {
             Anchored::No
         });
-        let at_once = (MAX_UNCHARGED_WORK / self.state_count().max(1)).max(1);
-        let mut paid = (cache.clear_count(), cache.memory_usage());
+        let chunk_bytes = (MAX_UNCHARGED_WORK / self.state_count().max(1)).max(1);
+        let mut charged = (cache.clear_count(), cache.memory_usage());
         let start = if self.is_reverse {
             self.dfa.start_state_reverse(cache, &input)
         } else {
@@ -142,9 +142,9 @@ impl AutomatonMatcher {
         let Ok(mut state) = start else {
             budget::abort_check()
         };
-        for at in (0..text.len()).step_by(at_once) {
-            let end = (at + at_once).min(text.len());
-            for at in at..end {
+        for chunk_start in (0..text.len()).step_by(chunk_bytes) {
+            let end = (chunk_start + chunk_bytes).min(text.len());
+            for at in chunk_start..end {
                 let at = if self.is_reverse {
                     text.len() - 1 - at
                 } else {
@@ -163,7 +163,7 @@ impl AutomatonMatcher {
                     }
                 }
             }
-            paid = self.charge(cache, paid, end - at);
+            charged = self.charge(cache, charged, end - chunk_start);
         }
         let Ok(state) = self.dfa.next_eoi_state(cache, state) else {
             budget::abort_check()
@@ -186,25 +186,26 @@ impl AutomatonMatcher {
         (clears, usage): (usize, usize),
         bytes: usize,
     ) -> (usize, usize) {
-        let now = (cache.clear_count(), cache.memory_usage());
+        let current = (cache.clear_count(), cache.memory_usage());
         let mut cost = bytes.div_ceil(TEXT_BYTES_PER_STEP);
-        if now.0 != clears {
-            cost += bytes * (self.state_count() + now.1 / bytes.max(1)) / NEW_STATE_WORK_PER_STEP;
-        } else if now.1 > usage {
-            let grown = now.1 - usage;
-            let least = self.dfa.byte_classes().alphabet_len() * size_of::<LazyStateID>();
-            cost += (bytes.min(grown.div_ceil(least)) * self.state_count() + grown)
+        if current.0 != clears {
+            cost +=
+                bytes * (self.state_count() + current.1 / bytes.max(1)) / NEW_STATE_WORK_PER_STEP;
+        } else if current.1 > usage {
+            let grown = current.1 - usage;
+            let min_state_bytes = self.dfa.byte_classes().alphabet_len() * size_of::<LazyStateID>();
+            cost += (bytes.min(grown.div_ceil(min_state_bytes)) * self.state_count() + grown)
                 .div_ceil(NEW_STATE_WORK_PER_STEP);
         }
-        budget::take(cost as u64);
-        now
+        budget::charge_steps(cost as u64);
+        current
     }
 
     fn take_cache(&self) -> Cache {
         if let Some(cache) = self.spare_cache.lock().take() {
             return cache;
         }
-        budget::take((self.state_count() / NEW_STATE_WORK_PER_STEP) as u64);
+        budget::charge_steps((self.state_count() / NEW_STATE_WORK_PER_STEP) as u64);
         self.dfa.create_cache()
     }
 

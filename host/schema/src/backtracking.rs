@@ -42,7 +42,7 @@ pub(super) enum BacktrackingError {
 }
 
 impl BacktrackingError {
-    fn of(error: &Error) -> Self {
+    fn from_engine_error(error: &Error) -> Self {
         match error {
             Error::CompileError(error) => match &**error {
                 // Only a part without look-around can be too large.
@@ -71,22 +71,25 @@ impl BacktrackingMatcher {
     /// # Errors
     ///
     /// The pattern is too large, or the engine does not support it.
-    pub(super) fn compile(source: &str, size: usize) -> Result<Self, BacktrackingError> {
-        let mut fault = BacktrackingError::TooLarge;
-        for part in PART_SIZE_LIMITS.into_iter().map(|part| part.min(size)) {
-            match build_regex(source, part) {
+    pub(super) fn compile(source: &str, max_part_size: usize) -> Result<Self, BacktrackingError> {
+        let mut last_error = BacktrackingError::TooLarge;
+        for size_limit in PART_SIZE_LIMITS
+            .into_iter()
+            .map(|part| part.min(max_part_size))
+        {
+            match build_regex(source, size_limit) {
                 Ok(regex) => {
                     let compiled = Mutex::new((Some(Arc::new(regex)), 0));
                     return Ok(Self {
                         source: source.to_owned(),
-                        part_size: part,
+                        part_size: size_limit,
                         compiled,
                     });
                 }
-                Err(error) => fault = BacktrackingError::of(&error),
+                Err(error) => last_error = BacktrackingError::from_engine_error(&error),
             }
         }
-        Err(fault)
+        Err(last_error)
     }
 
     /// Returns whether the pattern matches anywhere in `text`.
@@ -100,9 +103,9 @@ impl BacktrackingMatcher {
         let Some(regex) = self.regex() else {
             budget::abort_check()
         };
-        let before = budget::steps_left();
+        let steps_before = budget::steps_left();
         let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(&CountedText(text))));
-        self.record_steps(before.saturating_sub(budget::steps_left()));
+        self.record_steps(steps_before.saturating_sub(budget::steps_left()));
         match matched {
             Ok(Ok(matched)) => matched,
             Err(panic) if budget::is_budget_panic(&*panic) => resume_unwind(panic),
@@ -132,11 +135,11 @@ impl BacktrackingMatcher {
     }
 }
 
-fn build_regex(source: &str, part: usize) -> Result<Regex, Error> {
+fn build_regex(source: &str, part_size: usize) -> Result<Regex, Error> {
     RegexBuilder::new(source)
         .backtrack_limit(MAX_BACKTRACKS)
-        .delegate_size_limit(part)
-        .delegate_dfa_size_limit(part)
+        .delegate_size_limit(part_size)
+        .delegate_dfa_size_limit(part_size)
         .build()
 }
 
@@ -154,7 +157,7 @@ struct CountedText<'a>(&'a str);
 impl CountedText<'_> {
     /// Charges one access. After each access, the engine may read the whole text.
     fn charge_access(&self) {
-        budget::take(1 + (self.0.len() / 64) as u64);
+        budget::charge_steps(1 + (self.0.len() / 64) as u64);
     }
 }
 

@@ -13,28 +13,28 @@ const MAX_BRANCH_DEPTH: usize = 16;
 /// Reports the error itself, or the errors of the one branch that the value was intended for.
 pub(crate) fn report_intended<'a>(
     error: &'a ValidationError<'a>,
-    tell: &mut dyn FnMut(&'a ValidationError<'a>),
+    report: &mut dyn FnMut(&'a ValidationError<'a>),
 ) {
-    report_intended_within(error, MAX_BRANCH_DEPTH, tell);
+    report_intended_within(error, MAX_BRANCH_DEPTH, report);
 }
 
 fn report_intended_within<'a>(
     error: &'a ValidationError<'a>,
     depth: usize,
-    tell: &mut dyn FnMut(&'a ValidationError<'a>),
+    report: &mut dyn FnMut(&'a ValidationError<'a>),
 ) {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
-        return tell(error);
+        return report(error);
     };
     match intended_branch(context, error.instance_path().as_str()) {
         Some(branch) if depth > 0 => {
             for error in branch {
-                report_intended_within(error, depth - 1, tell);
+                report_intended_within(error, depth - 1, report);
             }
         }
-        _ => tell(error),
+        _ => report(error),
     }
 }
 
@@ -42,26 +42,26 @@ fn report_intended_within<'a>(
 /// the one at `pointer`.
 fn intended_branch<'a>(
     branches: &'a [Vec<ValidationError<'static>>],
-    place: &str,
+    pointer: &str,
 ) -> Option<&'a [ValidationError<'static>]> {
-    let of = |is_other: fn(&ValidationError<'static>) -> bool| {
-        let fits = |errors: &&Vec<ValidationError<'static>>| {
+    let only_branch_without = |is_other: fn(&ValidationError<'static>) -> bool| {
+        let is_candidate = |errors: &&Vec<ValidationError<'static>>| {
             !errors.is_empty()
                 && !errors
                     .iter()
-                    .any(|error| error.instance_path().as_str() == place && is_other(error))
+                    .any(|error| error.instance_path().as_str() == pointer && is_other(error))
         };
-        let mut left = branches.iter().filter(fits);
-        match (left.next(), left.next()) {
+        let mut candidates = branches.iter().filter(is_candidate);
+        match (candidates.next(), candidates.next()) {
             (Some(only), None) => Some(only.as_slice()),
             _ => None,
         }
     };
     // An object with the wrong members can still be intended for a branch, if that is the only one
     // for objects. The same applies to a string that is not in an enumeration.
-    of(is_member_mismatch)
-        .or_else(|| of(is_kind_mismatch))
-        .or_else(|| of(is_type_mismatch))
+    only_branch_without(is_member_mismatch)
+        .or_else(|| only_branch_without(is_kind_mismatch))
+        .or_else(|| only_branch_without(is_type_mismatch))
 }
 
 fn is_type_mismatch(error: &ValidationError<'static>) -> bool {
@@ -78,7 +78,7 @@ fn is_kind_mismatch(error: &ValidationError<'static>) -> bool {
 
 fn is_member_mismatch(error: &ValidationError<'static>) -> bool {
     // The library reports `additionalProperties` without `properties` as a schema `false`.
-    let takes_none = || {
+    let forbids_members = || {
         error
             .schema_path()
             .as_str()
@@ -89,7 +89,7 @@ fn is_member_mismatch(error: &ValidationError<'static>) -> bool {
             ValidationErrorKind::Required { .. }
             | ValidationErrorKind::AdditionalProperties { .. }
             | ValidationErrorKind::UnevaluatedProperties { .. } => true,
-            ValidationErrorKind::FalseSchema => takes_none(),
+            ValidationErrorKind::FalseSchema => forbids_members(),
             _ => false,
         }
 }
@@ -100,7 +100,7 @@ mod tests {
 
     use crate::JsonSchema;
 
-    fn said(schema: &Value, value: &Value) -> Vec<String> {
+    fn violation_texts(schema: &Value, value: &Value) -> Vec<String> {
         let schema = JsonSchema::compile(&schema.to_string()).unwrap();
         schema
             .violations(value)
@@ -167,7 +167,7 @@ mod tests {
             ),
         ];
         for (value, expected) in cases {
-            assert_eq!(said(&schema(), &value), [expected]);
+            assert_eq!(violation_texts(&schema(), &value), [expected]);
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
             json!({"shape": 7}),
             json!({"shape": {"square": 1}}),
         ] {
-            let said = said(&schema(), &value);
+            let said = violation_texts(&schema(), &value);
             assert_eq!(said.len(), 1);
             assert!(
                 said[0].contains("is not valid under any of the schemas"),
@@ -194,7 +194,7 @@ mod tests {
             json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
         let schema = json!({"anyOf": [empty, point]});
         assert_eq!(
-            said(&schema, &json!({"x": "1"})),
+            violation_texts(&schema, &json!({"x": "1"})),
             ["/x: \"1\" is not of type \"integer\""]
         );
     }
@@ -205,7 +205,7 @@ mod tests {
         for _ in 0..20 {
             schema = json!({"anyOf": [schema, {"type": "null"}]});
         }
-        let said = said(&schema, &json!(10));
+        let said = violation_texts(&schema, &json!(10));
         assert_eq!(said.len(), 1, "{said:?}");
     }
 }

@@ -58,7 +58,7 @@ impl CheckBudget {
 /// The cost of matching the name of a member with patterns.
 pub(super) trait NameCost: Send + Sync {
     /// Charges the cost of `name` to the budget.
-    fn take(&self, name: &str);
+    fn charge(&self, name: &str);
 }
 
 /// Number of steps that a reference costs. It has a cost because its target may not access any
@@ -129,12 +129,12 @@ struct CheckClock {
 }
 
 /// The payload with which a check unwinds.
-struct BudgetSpent;
+struct BudgetExhausted;
 
 /// Returns the schema with every reference behind the step keyword. It accepts the same values.
-pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
+pub(super) fn with_steps(schema: &Value, siblings_apply: bool) -> Value {
     let mut schema = schema.clone();
-    insert_steps(&mut schema, siblings_count);
+    insert_steps(&mut schema, siblings_apply);
     schema
 }
 
@@ -143,7 +143,7 @@ pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
 pub(super) fn run_within<T>(
     budget: CheckBudget,
     interrupt: &Interrupt,
-    names: &Arc<dyn NameCost>,
+    name_cost: &Arc<dyn NameCost>,
     check: impl FnOnce() -> T,
 ) -> Option<T> {
     METER.with(|meter| {
@@ -152,7 +152,7 @@ pub(super) fn run_within<T>(
         meter.clock.set(None);
         meter.stack_start.set(Some(stack_position()));
         meter.interrupt.replace(Some(interrupt.clone()));
-        meter.name_cost.replace(Some(Arc::clone(names)));
+        meter.name_cost.replace(Some(Arc::clone(name_cost)));
     });
     let outcome = catch_unwind(AssertUnwindSafe(check));
     METER.with(|meter| {
@@ -161,7 +161,7 @@ pub(super) fn run_within<T>(
     });
     match outcome {
         Ok(result) => Some(result),
-        Err(panic) if panic.is::<BudgetSpent>() => None,
+        Err(panic) if panic.is::<BudgetExhausted>() => None,
         Err(panic) => resume_unwind(panic),
     }
 }
@@ -173,30 +173,30 @@ pub(super) fn steps_left() -> u64 {
 
 /// Charges one access to a value.
 pub(super) fn charge_access() {
-    take(1);
+    charge_steps(1);
 }
 
 /// Charges a reference.
 pub(super) fn charge_reference() {
-    take(REFERENCE_COST);
+    charge_steps(REFERENCE_COST);
 }
 
 /// Charges one access to a text.
 pub(super) fn charge_text(text: &str) {
-    take(1 + (text.len() / TEXT_BYTES_PER_STEP) as u64);
+    charge_steps(1 + (text.len() / TEXT_BYTES_PER_STEP) as u64);
 }
 
 /// Charges one access to the name of a member, which patterns may match.
 pub(super) fn charge_name(name: &str) {
     charge_text(name);
-    let names = METER.with(|meter| meter.name_cost.borrow().clone());
-    if let Some(names) = names {
-        names.take(name);
+    let name_cost = METER.with(|meter| meter.name_cost.borrow().clone());
+    if let Some(names) = name_cost {
+        names.charge(name);
     }
 }
 
 /// Charges `cost` steps.
-pub(super) fn take(cost: u64) {
+pub(super) fn charge_steps(cost: u64) {
     METER.with(|meter| meter.charge(cost));
 }
 
@@ -209,17 +209,17 @@ pub(super) fn require_steps(steps: u64) {
 
 /// Returns whether the payload of a panic is that of an exhausted budget.
 pub(super) fn is_budget_panic(panic: &(dyn std::any::Any + Send)) -> bool {
-    panic.is::<BudgetSpent>()
+    panic.is::<BudgetExhausted>()
 }
 
 impl CheckMeter {
     fn charge(&self, cost: u64) {
-        let before = self.steps_left.get();
-        let Some(left) = before.checked_sub(cost) else {
+        let steps_before = self.steps_left.get();
+        let Some(steps_left) = steps_before.checked_sub(cost) else {
             abort_check()
         };
-        self.steps_left.set(left);
-        if before / CLOCK_INTERVAL_STEPS != left / CLOCK_INTERVAL_STEPS {
+        self.steps_left.set(steps_left);
+        if steps_before / CLOCK_INTERVAL_STEPS != steps_left / CLOCK_INTERVAL_STEPS {
             self.check_clock();
         }
         if self
@@ -274,7 +274,7 @@ impl CheckMeter {
 /// Ends the check without a result, by unwinding.
 pub(super) fn abort_check() -> ! {
     // `resume_unwind` does not call the panic hook, so nothing is printed.
-    resume_unwind(Box::new(BudgetSpent))
+    resume_unwind(Box::new(BudgetExhausted))
 }
 
 /// Returns the approximate position of the stack.
@@ -283,11 +283,11 @@ fn stack_position() -> usize {
     std::ptr::from_ref(black_box(&here)).addr()
 }
 
-fn insert_steps(schema: &mut Value, siblings_count: bool) {
+fn insert_steps(schema: &mut Value, siblings_apply: bool) {
     match schema {
         Value::Array(schemas) => schemas
             .iter_mut()
-            .for_each(|schema| insert_steps(schema, siblings_count)),
+            .for_each(|schema| insert_steps(schema, siblings_apply)),
         Value::Object(members) => {
             for (key, value) in members.iter_mut() {
                 if let (true, Value::Object(schemas)) =
@@ -295,16 +295,16 @@ fn insert_steps(schema: &mut Value, siblings_count: bool) {
                 {
                     schemas
                         .values_mut()
-                        .for_each(|schema| insert_steps(schema, siblings_count));
+                        .for_each(|schema| insert_steps(schema, siblings_apply));
                 } else if !DATA_KEYWORDS.contains(&key.as_str()) {
-                    insert_steps(value, siblings_count);
+                    insert_steps(value, siblings_apply);
                 }
             }
             if REFERENCE_KEYWORDS
                 .iter()
                 .any(|key| members.get(*key).is_some_and(Value::is_string))
             {
-                move_behind_step(members, siblings_count);
+                move_behind_step(members, siblings_apply);
             }
         }
         _ => {}
@@ -313,24 +313,24 @@ fn insert_steps(schema: &mut Value, siblings_count: bool) {
 
 /// Moves the references of one schema behind a step keyword at the end of its `allOf`, so that JSON
 /// Pointers into the `allOf` keep their targets.
-fn move_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
+fn move_behind_step(members: &mut Map<String, Value>, siblings_apply: bool) {
     let mut references = Map::new();
     for key in REFERENCE_KEYWORDS {
         if let Some(target) = members.remove(key) {
             references.insert(key.to_owned(), target);
         }
     }
-    if !siblings_count {
+    if !siblings_apply {
         // Drafts up to 7 ignore the siblings of a reference, except for definitions.
         members.retain(|key, _| {
             ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str())
         });
     }
-    let behind = json!({"allOf": [{STEP_KEYWORD: true}, references]});
+    let step_branch = json!({"allOf": [{STEP_KEYWORD: true}, references]});
     match members.get_mut("allOf").and_then(Value::as_array_mut) {
-        Some(all) => all.push(behind),
+        Some(all) => all.push(step_branch),
         None => {
-            members.insert("allOf".to_owned(), json!([behind]));
+            members.insert("allOf".to_owned(), json!([step_branch]));
         }
     }
 }
@@ -344,7 +344,7 @@ mod tests {
     struct Free;
 
     impl NameCost for Free {
-        fn take(&self, _name: &str) {}
+        fn charge(&self, _name: &str) {}
     }
 
     const BUDGET: CheckBudget = CheckBudget {
@@ -361,14 +361,14 @@ mod tests {
     fn compute(time: Duration) {
         let start = thread_cpu_time();
         while thread_cpu_time().checked_sub(start).unwrap() < time {
-            take(CLOCK_INTERVAL_STEPS);
+            charge_steps(CLOCK_INTERVAL_STEPS);
         }
     }
 
     #[test]
     fn a_check_that_waits_for_a_processor_is_not_out_of_time() {
         let waits = || {
-            take(CLOCK_INTERVAL_STEPS);
+            charge_steps(CLOCK_INTERVAL_STEPS);
             // Another thread occupies the CPU for longer than the check may run.
             let other = thread::spawn(|| {
                 let clock = Instant::now();
@@ -380,8 +380,8 @@ mod tests {
                 }
             });
             other.join().unwrap();
-            take(CLOCK_INTERVAL_STEPS);
-            take(CLOCK_INTERVAL_STEPS);
+            charge_steps(CLOCK_INTERVAL_STEPS);
+            charge_steps(CLOCK_INTERVAL_STEPS);
         };
         assert_eq!(check(waits), Some(()));
     }

@@ -151,9 +151,9 @@ impl IdentifierKeywords {
                 .iter()
                 .any(|item| self.has_dependent(item, false, is_in_part)),
             Value::Object(members) => {
-                let own = members.get(self.keyword()).and_then(Value::as_str);
+                let identifier = members.get(self.keyword()).and_then(Value::as_str);
                 let is_in_part =
-                    is_in_part || (!is_root && own.is_some_and(|own| !self.is_anchor(own)));
+                    is_in_part || (!is_root && identifier.is_some_and(|own| !self.is_anchor(own)));
                 let mut references = REFERENCE_KEYWORDS
                     .iter()
                     .filter_map(|key| members.get(*key)?.as_str());
@@ -171,16 +171,16 @@ impl IdentifierKeywords {
             return;
         };
         members.retain(|keyword, _| !is_of_other_draft(&DRAFTS_OF_REFERENCES, keyword, self.draft));
-        let [old, new] = ["id", "$id"].map(|keyword| members.remove(keyword));
-        let own = if self.draft == Draft::Draft4 {
-            old
+        let [draft_4_id, id] = ["id", "$id"].map(|keyword| members.remove(keyword));
+        let identifier = if self.draft == Draft::Draft4 {
+            draft_4_id
         } else {
-            new
+            id
         };
-        if let Some(Value::String(own)) = own {
+        if let Some(Value::String(text)) = identifier {
             if self.are_needed {
-                members.insert("$id".into(), own.into());
-            } else if let Some(anchor) = own.strip_prefix('#').filter(|_| self.is_anchor(&own)) {
+                members.insert("$id".into(), text.into());
+            } else if let Some(anchor) = text.strip_prefix('#').filter(|_| self.is_anchor(&text)) {
                 members.insert("$anchor".into(), anchor.into());
             }
         }
@@ -280,9 +280,9 @@ impl ClientKeywords {
 /// Returns whether a table has the keyword only for other drafts than this one.
 fn is_of_other_draft(table: &[(&str, Draft, Draft)], keyword: &str, draft: Draft) -> bool {
     let draft = draft.min(Draft::Draft202012);
-    table
-        .iter()
-        .any(|(known, first, last)| *known == keyword && !(*first..=*last).contains(&draft))
+    table.iter().any(|(table_keyword, first, last)| {
+        *table_keyword == keyword && !(*first..=*last).contains(&draft)
+    })
 }
 
 /// Rewrites the boolean `exclusive`, which draft 4 has next to a bound.

@@ -41,18 +41,18 @@ fn rewrite_for_clients(schema: &mut Value, keywords: &ClientKeywords, is_root: b
     keywords.rewrite(members, is_root);
     if members.get("items") == Some(&Value::Bool(false)) {
         members.remove("items");
-        let prefix = members
+        let prefix_items = members
             .get("prefixItems")
             .filter(|_| keywords.has_prefix_items());
-        let prefix = prefix.and_then(Value::as_array).map_or(0, Vec::len);
-        let least = f64::from(u32::try_from(prefix).unwrap_or(u32::MAX));
-        let is_less = |most: f64| most < least;
+        let prefix_count = prefix_items.and_then(Value::as_array).map_or(0, Vec::len);
+        let prefix_length = f64::from(u32::try_from(prefix_count).unwrap_or(u32::MAX));
+        let is_less = |max_items: f64| max_items < prefix_length;
         if !members
             .get("maxItems")
             .and_then(Value::as_f64)
             .is_some_and(is_less)
         {
-            members.insert("maxItems".into(), prefix.into());
+            members.insert("maxItems".into(), prefix_count.into());
         }
     }
     add_type_and_values(members);
@@ -65,8 +65,8 @@ fn rewrite_for_clients(schema: &mut Value, keywords: &ClientKeywords, is_root: b
 
 /// Adds the type of constants, and the values of a choice between constants.
 fn add_type_and_values(members: &mut Map<String, Value>) {
-    let own = members.get("const").map(std::slice::from_ref);
-    if let Some(name) = own
+    let constant = members.get("const").map(std::slice::from_ref);
+    if let Some(name) = constant
         .or_else(|| members.get("enum")?.as_array().map(Vec::as_slice))
         .and_then(common_type)
     {
@@ -103,7 +103,7 @@ pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
     {
         match (branch.get("const"), branch.get("enum")) {
             (Some(value), _) => values.push(value.clone()),
-            (None, Some(Value::Array(own))) => values.extend_from_slice(own),
+            (None, Some(Value::Array(listed))) => values.extend_from_slice(listed),
             _ => return None,
         }
         if values.len() > MAX_CHOICES {

@@ -31,21 +31,22 @@ const JAVASCRIPT_MEMBERS: [&str; 12] = [
 
 /// Returns compatibility notes on a schema for its author. `is_output` is true for an output
 /// schema, which clients use to check results.
-pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
+pub fn compatibility_notes(schema: &Value, is_output: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut open = vec![schema];
+    let mut pending = vec![schema];
     let mut patterns = Vec::new();
     let mut formats = Vec::new();
-    let mut words = Vec::new();
-    let (mut steps, mut javascript): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
-    while let Some(schema) = open.pop() {
+    let mut unportable_names = Vec::new();
+    let (mut inexact_steps, mut javascript_names): (Vec<String>, Vec<&str>) =
+        (Vec::new(), Vec::new());
+    while let Some(schema) = pending.pop() {
         let Some(members) = schema.as_object() else {
             continue;
         };
-        let own = members.get("pattern").and_then(Value::as_str);
+        let value_pattern = members.get("pattern").and_then(Value::as_str);
         let names = members.get("patternProperties").and_then(Value::as_object);
         patterns.extend(
-            own.into_iter().chain(
+            value_pattern.into_iter().chain(
                 names
                     .into_iter()
                     .flat_map(|names| names.keys().map(String::as_str)),
@@ -53,25 +54,30 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
         );
         formats.extend(members.get("format").and_then(Value::as_str));
         let step = members.get("multipleOf").and_then(Value::as_number);
-        steps.extend(step.filter(|step| is_inexact(step)).map(Number::to_string));
+        inexact_steps.extend(step.filter(|step| is_inexact(step)).map(Number::to_string));
         let properties = members.get("properties").and_then(Value::as_object);
         let names = properties
             .into_iter()
             .flat_map(|own| own.keys().map(String::as_str));
-        if output {
-            javascript.extend(names.filter(|name| JAVASCRIPT_MEMBERS.contains(name)));
+        if is_output {
+            javascript_names.extend(names.filter(|name| JAVASCRIPT_MEMBERS.contains(name)));
         } else {
-            words.extend(names.filter(|name| !is_portable_name(name)));
+            unportable_names.extend(names.filter(|name| !is_portable_name(name)));
         }
-        for_each_subschema(members, &mut |_, schema| open.push(schema));
+        for_each_subschema(members, &mut |_, schema| pending.push(schema));
     }
     patterns.retain(|pattern| uncommon_feature(pattern).is_some());
-    for list in [&mut patterns, &mut formats, &mut words, &mut javascript] {
+    for list in [
+        &mut patterns,
+        &mut formats,
+        &mut unportable_names,
+        &mut javascript_names,
+    ] {
         list.sort_unstable();
         list.dedup();
     }
-    steps.sort_unstable();
-    steps.dedup();
+    inexact_steps.sort_unstable();
+    inexact_steps.dedup();
     if has_identifiers(&client_schema(schema)) {
         notes.push(
             "clients that compile all schemas of a list lose the list if two have the same $id; leave $id out, and \
@@ -80,29 +86,29 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
         );
     }
     notes.extend(patterns.iter().filter_map(|pattern| {
-        let why = match uncommon_feature(pattern)? {
+        let note = match uncommon_feature(pattern)? {
             UncommonFeature::Property => "validators in Python refuse the pattern PATTERN, because they have no \"\\p\"",
             UncommonFeature::Lookaround => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they have neither lookaround nor backreferences",
         };
-        Some(why.replace("PATTERN", &format!("{:?}", clean_line(pattern, MAX_QUOTED_BYTES))))
+        Some(note.replace("PATTERN", &format!("{:?}", clean_line(pattern, MAX_QUOTED_BYTES))))
     }));
-    notes.extend(words.iter().map(|name| {
+    notes.extend(unportable_names.iter().map(|name| {
         let name = clean_line(name, MAX_QUOTED_BYTES);
         format!("some clients and APIs refuse the argument {name:?}: they take letters (A-Z a-z), and after the first also 0-9 _ -, 64 at most")
     }));
-    notes.extend(steps.iter().map(|step| {
+    notes.extend(inexact_steps.iter().map(|step| {
         format!(
             "clients in JavaScript and Python refuse many multiples of {step}, because they divide in binary floating \
              point; use whole numbers of a smaller unit, or a string with a pattern"
         )
     }));
-    notes.extend(javascript.iter().map(|name| {
+    notes.extend(javascript_names.iter().map(|name| {
         format!(
             "clients in JavaScript take the member {name:?} for a part of the language, and can refuse results or lose \
              it; give it another name"
         )
     }));
-    if output {
+    if is_output {
         notes.extend(formats.iter().map(|format| {
             let format = clean_line(format, MAX_QUOTED_BYTES);
             format!("some clients refuse results that do not have the format {format:?}, which Toolbay does not check")
@@ -122,13 +128,13 @@ fn is_inexact(step: &Number) -> bool {
 
 /// Returns whether a schema, or a part of it, has an `$id`.
 fn has_identifiers(schema: &Value) -> bool {
-    let mut open = vec![schema];
-    while let Some(members) = open.pop().map(Value::as_object) {
+    let mut pending = vec![schema];
+    while let Some(members) = pending.pop().map(Value::as_object) {
         let Some(members) = members else { continue };
         if members.get("$id").is_some_and(Value::is_string) {
             return true;
         }
-        for_each_subschema(members, &mut |_, schema| open.push(schema));
+        for_each_subschema(members, &mut |_, schema| pending.push(schema));
     }
     false
 }
@@ -153,23 +159,23 @@ pub(super) enum UncommonFeature {
 
 /// Returns the first feature in a pattern that not every engine supports.
 pub(super) fn uncommon_feature(pattern: &str) -> Option<UncommonFeature> {
-    let mut escaped = false;
-    let mut in_class = false;
+    let mut is_escaped = false;
+    let mut is_in_class = false;
     for (at, c) in pattern.char_indices() {
-        if escaped {
-            escaped = false;
+        if is_escaped {
+            is_escaped = false;
             match c {
                 'p' | 'P' => return Some(UncommonFeature::Property),
-                'k' | '1'..='9' if !in_class => return Some(UncommonFeature::Lookaround),
+                'k' | '1'..='9' if !is_in_class => return Some(UncommonFeature::Lookaround),
                 _ => {}
             }
             continue;
         }
         match c {
-            '\\' => escaped = true,
-            '[' => in_class = true,
-            ']' => in_class = false,
-            '(' if !in_class => {
+            '\\' => is_escaped = true,
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            '(' if !is_in_class => {
                 let group = pattern.get(at..).unwrap_or_default();
                 if ["(?=", "(?!", "(?<=", "(?<!"]
                     .iter()

@@ -107,23 +107,23 @@ pub(super) fn convert(schema: &Value, value: &mut Value) -> Option<Vec<ValueConv
         text_budget: JsonTextBudget::default(),
         nesting: 0,
         conversions: Vec::new(),
-        failed: false,
+        has_failed: false,
     };
     converter.convert_value(schema, value, &mut String::new(), MAX_ALTERNATIVE_DEPTH);
-    (!converter.failed && !converter.conversions.is_empty()).then_some(converter.conversions)
+    (!converter.has_failed && !converter.conversions.is_empty()).then_some(converter.conversions)
 }
 
 /// The remaining budget for strings that are parsed as JSON.
 struct JsonTextBudget {
     values: Cell<u64>,
-    text: Cell<usize>,
+    bytes: Cell<usize>,
 }
 
 impl Default for JsonTextBudget {
     fn default() -> Self {
         Self {
             values: Cell::new(MAX_EMBEDDED_VALUES),
-            text: Cell::new(MAX_EMBEDDED_BYTES),
+            bytes: Cell::new(MAX_EMBEDDED_BYTES),
         }
     }
 }
@@ -131,12 +131,12 @@ impl Default for JsonTextBudget {
 impl JsonTextBudget {
     /// Charges the cost of parsing a text; `None` if the budget is insufficient.
     fn try_charge(&self, text: &str) -> Option<()> {
-        let left = self.text.get().checked_sub(text.len())?;
+        let bytes = self.bytes.get().checked_sub(text.len())?;
         let values = self
             .values
             .get()
             .checked_sub(JsonSize::measure(text).values)?;
-        self.text.set(left);
+        self.bytes.set(bytes);
         self.values.set(values);
         Some(())
     }
@@ -147,13 +147,13 @@ struct ValueConverter<'a> {
     text_budget: JsonTextBudget,
     nesting: usize,
     conversions: Vec<ValueConversion>,
-    failed: bool,
+    has_failed: bool,
 }
 
 impl<'a> ValueConverter<'a> {
     fn record(&mut self, pointer: &str, kind: ConversionKind) {
-        self.failed |= self.conversions.len() >= MAX_CONVERSIONS;
-        if !self.failed {
+        self.has_failed |= self.conversions.len() >= MAX_CONVERSIONS;
+        if !self.has_failed {
             self.conversions.push(ValueConversion {
                 pointer: clean_line(pointer, MAX_POINTER_BYTES),
                 kind,
@@ -169,8 +169,8 @@ impl<'a> ValueConverter<'a> {
         pointer: &mut String,
         depth: usize,
     ) {
-        self.failed |= self.nesting >= MAX_NESTING || !self.parts.try_visit();
-        let Some(members) = self.parts.resolve(schema).filter(|_| !self.failed) else {
+        self.has_failed |= self.nesting >= MAX_NESTING || !self.parts.try_visit();
+        let Some(members) = self.parts.resolve(schema).filter(|_| !self.has_failed) else {
             return;
         };
         let allowed = self.parts.types(schema);
@@ -179,7 +179,7 @@ impl<'a> ValueConverter<'a> {
         }
         self.nesting += 1;
         match value {
-            Value::Object(own) => self.convert_members(members, own, pointer),
+            Value::Object(object) => self.convert_members(members, object, pointer),
             Value::Array(items) => self.convert_items(members, items, pointer),
             _ => {}
         }
@@ -199,9 +199,9 @@ impl<'a> ValueConverter<'a> {
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = members.get(keyword).and_then(Value::as_array)
-                && let Some(meant) = self.intended_alternative(branches, value)
+                && let Some(intended) = self.intended_alternative(branches, value)
             {
-                self.convert_value(meant, value, pointer, depth - 1);
+                self.convert_value(intended, value, pointer, depth - 1);
             }
         }
         for part in members
@@ -223,9 +223,9 @@ impl<'a> ValueConverter<'a> {
         pointer: &str,
     ) {
         if let Value::String(text) = value
-            && let Some((read, kind)) = parse_string(text, allowed, &self.text_budget)
+            && let Some((parsed, kind)) = parse_string(text, allowed, &self.text_budget)
         {
-            *value = read;
+            *value = parsed;
             return self.record(pointer, kind);
         }
         // A value that is not a valid item must not become a list: the list would be invalid as
@@ -233,10 +233,10 @@ impl<'a> ValueConverter<'a> {
         let is_item = |schema: &'a Value| {
             let items = item_schema(self.parts.resolve(schema)?, 0)?;
             let allowed = self.parts.types(items);
-            let readable = value
+            let is_parsable = value
                 .as_str()
                 .is_some_and(|text| parse_string(text, allowed, &self.text_budget).is_some());
-            (allowed.is_superset(TypeSet::of_value(value)) || readable).then_some(())
+            (allowed.is_superset(TypeSet::of_value(value)) || is_parsable).then_some(())
         };
         if allowed.contains("array")
             && !value.is_null()
@@ -252,25 +252,28 @@ impl<'a> ValueConverter<'a> {
     /// Returns a schema and its alternatives.
     fn with_alternatives(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
         let members = self.parts.resolve(schema);
-        let of = move |keyword| {
+        let branches_of = move |keyword| {
             members
                 .and_then(|members| members.get(keyword))
                 .and_then(Value::as_array)
         };
-        let branches = of("anyOf").into_iter().chain(of("oneOf")).flatten();
+        let branches = branches_of("anyOf")
+            .into_iter()
+            .chain(branches_of("oneOf"))
+            .flatten();
         std::iter::once(schema).chain(branches)
     }
 
     /// Returns the only alternative that the value can be intended for.
     fn intended_alternative(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
-        let fits = |branch: &&'a Value| {
+        let is_candidate = |branch: &&'a Value| {
             self.parts
                 .types(branch)
                 .is_superset(TypeSet::of_value(value))
                 && self.matches_constants(branch, value)
         };
-        let mut left = branches.iter().filter(fits);
-        match (left.next(), left.next()) {
+        let mut candidates = branches.iter().filter(is_candidate);
+        match (candidates.next(), candidates.next()) {
             (Some(only), None) => Some(only),
             _ => None,
         }
@@ -279,14 +282,14 @@ impl<'a> ValueConverter<'a> {
     /// Returns whether an object has the required members of an alternative, and its constants,
     /// such as its kind.
     fn matches_constants(&self, branch: &'a Value, value: &Value) -> bool {
-        let (Some(members), Some(own)) = (self.parts.resolve(branch), value.as_object()) else {
+        let (Some(members), Some(object)) = (self.parts.resolve(branch), value.as_object()) else {
             return true;
         };
         let Some(properties) = members.get("properties").and_then(Value::as_object) else {
             return true;
         };
         properties.iter().all(
-            |(name, schema)| match (schema.get("const"), own.get(name)) {
+            |(name, schema)| match (schema.get("const"), object.get(name)) {
                 (Some(constant), Some(value)) => constant == value,
                 (Some(_), None) => !is_required(members, name),
                 (None, _) => true,
@@ -298,20 +301,20 @@ impl<'a> ValueConverter<'a> {
                 required
                     .iter()
                     .filter_map(Value::as_str)
-                    .all(|name| own.contains_key(name))
+                    .all(|name| object.contains_key(name))
             })
     }
 
     fn convert_members(
         &mut self,
         schema: &'a Map<String, Value>,
-        own: &mut Map<String, Value>,
+        object: &mut Map<String, Value>,
         pointer: &mut String,
     ) {
         let properties = schema.get("properties").and_then(Value::as_object);
-        let rest = schema.get("additionalProperties");
+        let additional_schema = schema.get("additionalProperties");
         let has_patterns = schema.contains_key("patternProperties");
-        let names: Vec<String> = own.keys().cloned().collect();
+        let names: Vec<String> = object.keys().cloned().collect();
         for name in names {
             let length = pointer.len();
             pointer.push('/');
@@ -319,44 +322,44 @@ impl<'a> ValueConverter<'a> {
             match properties.and_then(|properties| properties.get(&name)) {
                 Some(member) => {
                     let allowed = self.parts.types(member);
-                    let is_null = match own.get(&name) {
+                    let is_null = match object.get(&name) {
                         Some(Value::Null) => !allowed.contains("null"),
                         Some(Value::String(text)) => text == "null" && !allowed.contains("string"),
                         _ => false,
                     };
                     if is_null && !is_required(schema, &name) {
-                        own.remove(&name);
+                        object.remove(&name);
                         self.record(pointer, ConversionKind::Absent);
-                    } else if let Some(value) = own.get_mut(&name) {
+                    } else if let Some(value) = object.get_mut(&name) {
                         self.convert_value(member, value, pointer, MAX_ALTERNATIVE_DEPTH);
                     }
                 }
                 None if has_patterns => {}
-                None if rest == Some(&Value::Bool(false)) => {
+                None if additional_schema == Some(&Value::Bool(false)) => {
                     // A misspelled member is not dropped, so that the caller learns the correct
                     // name.
                     let letters = significant_letters(&name);
-                    let mut known = properties.into_iter().flat_map(Map::keys);
-                    let is_meant = |known: &String| {
+                    let mut known_names = properties.into_iter().flat_map(Map::keys);
+                    let is_intended = |known_name: &String| {
                         // If no visits are left for a comparison, the name counts as similar.
-                        !own.contains_key(known)
-                            && self.are_similar(&letters, known).unwrap_or(true)
+                        !object.contains_key(known_name)
+                            && self.are_similar(&letters, known_name).unwrap_or(true)
                     };
-                    if known.any(is_meant) {
-                        self.failed = true;
+                    if known_names.any(is_intended) {
+                        self.has_failed = true;
                     } else {
-                        own.remove(&name);
+                        object.remove(&name);
                         self.record(pointer, ConversionKind::Dropped);
                     }
                 }
                 None => {
-                    if let (Some(rest), Some(value)) = (rest, own.get_mut(&name)) {
+                    if let (Some(rest), Some(value)) = (additional_schema, object.get_mut(&name)) {
                         self.convert_value(rest, value, pointer, MAX_ALTERNATIVE_DEPTH);
                     }
                 }
             }
             pointer.truncate(length);
-            if self.failed {
+            if self.has_failed {
                 return;
             }
         }
@@ -367,11 +370,15 @@ impl<'a> ValueConverter<'a> {
     fn are_similar(&self, letters: &str, name: &str) -> Option<bool> {
         let other = self::significant_letters(name);
         let [one, two] = [letters, &other].map(|letters| letters.chars().count());
-        let most = MAX_NAME_DISTANCE.min(one.min(two) / 3);
-        let is_near = one.abs_diff(two) <= most;
+        let max_distance = MAX_NAME_DISTANCE.min(one.min(two) / 3);
+        let has_similar_length = one.abs_diff(two) <= max_distance;
         self.parts
-            .try_visits(if is_near { NAME_COMPARISON_VISITS } else { 1 })
-            .then(|| is_near && strsim::levenshtein(letters, &other) <= most)
+            .try_visits(if has_similar_length {
+                NAME_COMPARISON_VISITS
+            } else {
+                1
+            })
+            .then(|| has_similar_length && strsim::levenshtein(letters, &other) <= max_distance)
     }
 
     fn convert_items(
@@ -388,7 +395,7 @@ impl<'a> ValueConverter<'a> {
             let _ = write!(pointer, "/{number}");
             self.convert_value(item, value, pointer, MAX_ALTERNATIVE_DEPTH);
             pointer.truncate(length);
-            if self.failed {
+            if self.has_failed {
                 return;
             }
         }
@@ -399,7 +406,7 @@ impl<'a> ValueConverter<'a> {
 fn parse_string(
     text: &str,
     allowed: TypeSet,
-    room: &JsonTextBudget,
+    text_budget: &JsonTextBudget,
 ) -> Option<(Value, ConversionKind)> {
     if allowed.contains("string") {
         return None;
@@ -416,18 +423,18 @@ fn parse_string(
     if text == "null" && allowed.contains("null") {
         return Some((Value::Null, ConversionKind::Json));
     }
-    let begins = |with: &[char]| text.starts_with(with);
+    let starts_with = |with: &[char]| text.starts_with(with);
     let kind = match () {
-        () if begins(&['{']) && allowed.contains("object") => ConversionKind::Json,
-        () if begins(&['[']) && allowed.contains("array") => ConversionKind::Json,
-        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+        () if starts_with(&['{']) && allowed.contains("object") => ConversionKind::Json,
+        () if starts_with(&['[']) && allowed.contains("array") => ConversionKind::Json,
+        () if starts_with(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
             && allowed.contains("number") =>
         {
             ConversionKind::Number
         }
         () => return None,
     };
-    room.try_charge(text)?;
+    text_budget.try_charge(text)?;
     let value: Value = serde_json::from_str(text).ok()?;
     // A float with more digits is not exact: a different text could result in the same number.
     let is_exact = !value.is_f64() || text.bytes().filter(u8::is_ascii_digit).count() <= 15;

@@ -100,7 +100,7 @@ impl<'a> Node<'a, CountedJson> for CountedValue<'a> {
 
     /// Returns the value for a violation, which may quote all of it.
     fn to_value(&self) -> Cow<'a, Value> {
-        budget::take(1 + value_size(self.0) / QUOTED_SIZE_PER_STEP);
+        budget::charge_steps(1 + value_size(self.0) / QUOTED_SIZE_PER_STEP);
         Cow::Borrowed(self.0)
     }
 

@@ -23,16 +23,16 @@ const DOCUMENT_KEYWORDS: [&str; 5] = ["$schema", "$id", "id", DEFINITIONS_KEYWOR
 /// references depend on their position (`$dynamicRef`, or an `$id` below the root), or if it would
 /// become much larger.
 pub(super) fn hoist_definitions(schema: &mut Value) {
-    if let Some(moved) = with_hoisted_definitions(schema) {
-        *schema = moved;
+    if let Some(hoisted) = with_hoisted_definitions(schema) {
+        *schema = hoisted;
     }
 }
 
 fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
-    let mut found = ReferenceTargets::default();
-    found.collect(root, true);
-    if found.is_position_dependent {
+    let mut references = ReferenceTargets::default();
+    references.collect(root, true);
+    if references.is_position_dependent {
         return None;
     }
     let mut top = root
@@ -41,16 +41,17 @@ fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
         .cloned()
         .unwrap_or_default();
     let mut names = BTreeMap::new();
-    let mut left = MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE;
-    for target in found.targets {
-        let place = target.strip_prefix('#')?;
-        if names.contains_key(target) || is_at_top(place) {
+    let mut remaining_values = MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE;
+    for target in references.targets {
+        let fragment = target.strip_prefix('#')?;
+        if names.contains_key(target) || is_at_top(fragment) {
             continue;
         }
-        let Some((name, definition)) = copy_definition(schema, place, &found.anchors) else {
+        let Some((name, definition)) = copy_definition(schema, fragment, &references.anchors)
+        else {
             continue;
         };
-        left = left.checked_sub(count_values(&definition))?;
+        remaining_values = remaining_values.checked_sub(count_values(&definition))?;
         let name = unused_name(&name, &top);
         names.insert(target.to_owned(), format!("#/{DEFINITIONS_KEYWORD}/{name}"));
         top.insert(name, definition);
@@ -61,9 +62,9 @@ fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
     let mut root = root.clone();
     root.remove("definitions");
     root.insert(DEFINITIONS_KEYWORD.into(), top.into());
-    let mut moved = Value::Object(root);
-    rewrite_references(&mut moved, &names);
-    Some(moved)
+    let mut hoisted = Value::Object(root);
+    rewrite_references(&mut hoisted, &names);
+    Some(hoisted)
 }
 
 /// The targets of the references in a schema.
@@ -101,8 +102,8 @@ impl<'a> ReferenceTargets<'a> {
 }
 
 /// Returns whether a JSON Pointer leads to a definition at the top.
-fn is_at_top(place: &str) -> bool {
-    let name = place.strip_prefix("/$defs/");
+fn is_at_top(pointer: &str) -> bool {
+    let name = pointer.strip_prefix("/$defs/");
     name.is_some_and(|name| !name.contains(['/', '%', '~']))
 }
 
@@ -110,34 +111,34 @@ fn is_at_top(place: &str) -> bool {
 /// schema.
 fn copy_definition(
     root: &Value,
-    place: &str,
+    target: &str,
     anchors: &BTreeMap<&str, &Value>,
 ) -> Option<(String, Value)> {
-    if place.is_empty() {
+    if target.is_empty() {
         let mut copy = root.clone();
         copy.as_object_mut()?
             .retain(|key, _| !DOCUMENT_KEYWORDS.contains(&key.as_str()));
         let title = root.get("title").and_then(Value::as_str).unwrap_or("root");
         return Some((title.to_owned(), without_anchors(copy)));
     }
-    let place = percent_encoding::percent_decode_str(place)
+    let decoded = percent_encoding::percent_decode_str(target)
         .decode_utf8()
         .ok()?;
-    let found = if place.starts_with('/') {
-        root.pointer(&place)
+    let definition = if decoded.starts_with('/') {
+        root.pointer(&decoded)
     } else {
-        anchors.get(&*place).copied()
+        anchors.get(&*decoded).copied()
     }?;
-    if !found.is_object() && !found.is_boolean() {
+    if !definition.is_object() && !definition.is_boolean() {
         return None;
     }
-    let name = place
+    let name = decoded
         .rsplit('/')
         .next()
         .unwrap_or_default()
         .replace("~1", "_")
         .replace("~0", "_");
-    Some((name, without_anchors(found.clone())))
+    Some((name, without_anchors(definition.clone())))
 }
 
 /// Removes the anchors from a copy: a document may contain each anchor only once.
@@ -152,25 +153,25 @@ fn without_anchors(mut schema: Value) -> Value {
 }
 
 /// Returns a name that is not taken, with characters that need no escape in a reference.
-fn unused_name(wanted: &str, taken: &Map<String, Value>) -> String {
-    let allowed = |c: char| {
+fn unused_name(preferred: &str, definitions: &Map<String, Value>) -> String {
+    let replace_special = |c: char| {
         if c.is_ascii_alphanumeric() || "_-.".contains(c) {
             c
         } else {
             '_'
         }
     };
-    let wanted: String = wanted.chars().take(64).map(allowed).collect();
-    let wanted = if wanted.is_empty() {
+    let cleaned: String = preferred.chars().take(64).map(replace_special).collect();
+    let base_name = if cleaned.is_empty() {
         "definition".to_owned()
     } else {
-        wanted
+        cleaned
     };
-    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    std::iter::once(wanted.clone())
+    let numbered = (2..).map(|number| format!("{base_name}_{number}"));
+    std::iter::once(base_name.clone())
         .chain(numbered)
-        .find(|name| !taken.contains_key(name))
-        .unwrap_or(wanted)
+        .find(|name| !definitions.contains_key(name))
+        .unwrap_or(base_name)
 }
 
 fn rewrite_references(schema: &mut Value, names: &BTreeMap<String, String>) {

@@ -23,16 +23,16 @@ const MAX_QUOTED_CHARS: usize = 24;
 pub(super) fn check_pattern(source: &str) -> Result<EcmaPattern, String> {
     let mut parser = PatternParser::new(source);
     parser.parse().map_err(|fault| {
-        let place = quote_place(parser.chars(), fault.at, fault.length);
+        let location = quote_location(parser.chars(), fault.position, fault.length);
         let pattern = quote_pattern(source);
         format!(
-            "the pattern {pattern} is not a \"regex\" of ECMA-262: {place}: {}",
+            "the pattern {pattern} is not a \"regex\" of ECMA-262: {location}: {}",
             fault.replacement
         )
     })?;
     let largest_count = parser
         .largest_count
-        .map(|(_, at, length)| quote_place(parser.chars(), at, length));
+        .map(|(_, at, length)| quote_location(parser.chars(), at, length));
     Ok(EcmaPattern {
         engine_source: parser.engine_source(),
         largest_count,
@@ -51,24 +51,24 @@ pub(super) struct EcmaPattern {
 /// Quotes the beginning of a pattern.
 pub(super) fn quote_pattern(source: &str) -> String {
     let pattern: String = source.chars().take(2 * MAX_QUOTED_CHARS).collect();
-    let cut = if pattern.len() < source.len() {
+    let ellipsis = if pattern.len() < source.len() {
         "…"
     } else {
         ""
     };
-    format!("{pattern:?}{cut}")
+    format!("{pattern:?}{ellipsis}")
 }
 
-fn quote_place(chars: &[char], at: usize, length: usize) -> String {
-    let found: String = chars
+fn quote_location(chars: &[char], at: usize, length: usize) -> String {
+    let quoted: String = chars
         .iter()
         .skip(at)
         .take(length.min(MAX_QUOTED_CHARS))
         .collect();
-    if found.is_empty() {
+    if quoted.is_empty() {
         "at its end".to_owned()
     } else {
-        format!("at character {}, {found:?}", at + 1)
+        format!("at character {}, {quoted:?}", at + 1)
     }
 }
 

@@ -46,23 +46,23 @@ pub(super) fn are_equal(left: &Value, right: &Value) -> bool {
 
 /// Returns whether all values are different. Costs one step for each value within them.
 pub(super) fn are_unique(items: &[Value]) -> bool {
-    let hashes = RandomState::new();
+    let hash_builder = RandomState::new();
     // No capacity is reserved, because the budget may be exhausted before the end.
     let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
     items.iter().all(|item| {
-        let others = seen.entry(hash_value(item, &hashes)).or_default();
+        let others = seen.entry(hash_value(item, &hash_builder)).or_default();
         // There is at most one, except for random collisions.
-        let new = !others.iter().any(|other| are_equal(other, item));
+        let is_new = !others.iter().any(|other| are_equal(other, item));
         others.push(item);
-        new
+        is_new
     })
 }
 
 /// Returns a hash that is the same for equal values. It includes the kind and length of each value,
 /// so that values of different structure have different hashes.
-fn hash_value(value: &Value, hashes: &RandomState) -> u64 {
+fn hash_value(value: &Value, hash_builder: &RandomState) -> u64 {
     budget::charge_access();
-    let mut state = hashes.build_hasher();
+    let mut state = hash_builder.build_hasher();
     match value {
         Value::Null => state.write_u8(0),
         Value::Bool(yes) => (1_u8, yes).hash(&mut state),
@@ -74,7 +74,7 @@ fn hash_value(value: &Value, hashes: &RandomState) -> u64 {
         Value::Array(items) => {
             (4_u8, items.len()).hash(&mut state);
             for item in items {
-                state.write_u64(hash_value(item, hashes));
+                state.write_u64(hash_value(item, hash_builder));
             }
         }
         Value::Object(members) => {
@@ -82,7 +82,7 @@ fn hash_value(value: &Value, hashes: &RandomState) -> u64 {
             // cannot choose them.
             let sum = members.iter().fold(0_u64, |sum, (name, member)| {
                 budget::charge_text(name);
-                sum.wrapping_add(hashes.hash_one((name, hash_value(member, hashes))))
+                sum.wrapping_add(hash_builder.hash_one((name, hash_value(member, hash_builder))))
             });
             (5_u8, members.len(), sum).hash(&mut state);
         }
@@ -156,14 +156,14 @@ mod tests {
     }
 
     /// Returns an equal value, with its members in another order and its integers as floats.
-    fn other_words(value: &Value) -> Value {
+    fn equal_value(value: &Value) -> Value {
         match value {
-            Value::Array(items) => items.iter().map(other_words).collect(),
+            Value::Array(items) => items.iter().map(equal_value).collect(),
             Value::Object(members) => Value::Object(
                 members
                     .iter()
                     .rev()
-                    .map(|(name, member)| (name.clone(), other_words(member)))
+                    .map(|(name, member)| (name.clone(), equal_value(member)))
                     .collect(),
             ),
             Value::Number(number) => match number.as_i64() {
@@ -178,14 +178,14 @@ mod tests {
         #[test]
         fn equality_is_that_of_json_schema(left in value(), right in value()) {
             prop_assert_eq!(are_equal(&left, &right), cmp::equal(&left, &right));
-            prop_assert!(are_equal(&left, &other_words(&left)));
+            prop_assert!(are_equal(&left, &equal_value(&left)));
         }
 
         #[test]
         fn hashes_are_equal_where_values_are(left in value(), right in value()) {
             let hashes = RandomState::new();
             prop_assert_eq!(hash_value(&left, &hashes) == hash_value(&right, &hashes), cmp::equal(&left, &right));
-            prop_assert_eq!(hash_value(&left, &hashes), hash_value(&other_words(&left), &hashes));
+            prop_assert_eq!(hash_value(&left, &hashes), hash_value(&equal_value(&left), &hashes));
         }
 
         #[test]

@@ -40,21 +40,21 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
     }
     // The author's own example is better than a generated one, but it may be large. It is used only
     // for a string with a pattern or format.
-    let is_made = ["pattern", "format"]
+    let has_pattern_or_format = ["pattern", "format"]
         .iter()
         .any(|keyword| members.contains_key(*keyword));
-    if is_made {
-        let own = members
+    if has_pattern_or_format {
+        let author_example = members
             .get("examples")
-            .and_then(|own| own.get(0))
+            .and_then(|examples| examples.get(0))
             .or_else(|| members.get("default"));
-        if let Some(own) = own.filter(|own| own.is_string()) {
-            return Some(own.clone());
+        if let Some(example) = author_example.filter(|own| own.is_string()) {
+            return Some(example.clone());
         }
     }
     let types = parts.types(schema);
     let has_object = members.contains_key("properties") || members.contains_key("required");
-    let mut made = match () {
+    let mut generated = match () {
         () if types.contains("object") && (has_object || types == TypeSet::from_name("object")) => {
             generate_object(parts, members, depth)?
         }
@@ -64,7 +64,7 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
         },
     };
     // An object combines the members of all parts of its schema.
-    if let Value::Object(own) = &mut made {
+    if let Value::Object(object) = &mut generated {
         let alternative = match alternatives(members) {
             Some(branches) => smallest_alternative(parts, branches, depth)?,
             None => json!({}),
@@ -74,17 +74,17 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
             .and_then(Value::as_array)
             .into_iter()
             .flatten();
-        let mut more = vec![alternative];
+        let mut additions = vec![alternative];
         for part in all {
-            more.push(generate_value(parts, part, depth - 1)?);
+            additions.push(generate_value(parts, part, depth - 1)?);
         }
-        for part in more.iter().filter_map(Value::as_object) {
+        for part in additions.iter().filter_map(Value::as_object) {
             for (name, value) in part {
-                own.entry(name.clone()).or_insert_with(|| value.clone());
+                object.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
     }
-    Some(made)
+    Some(generated)
 }
 
 /// Returns the alternatives of a schema, if it has any.
@@ -101,10 +101,10 @@ fn smallest_alternative<'a>(
     depth: usize,
 ) -> Option<Value> {
     // `null` is the least helpful example.
-    let made = branches
+    let examples = branches
         .iter()
         .filter_map(|branch| generate_value(parts, branch, depth - 1));
-    made.min_by_key(|value| {
+    examples.min_by_key(|value| {
         if value.is_null() {
             usize::MAX
         } else {
@@ -119,13 +119,13 @@ fn generate_object<'a>(
     depth: usize,
 ) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
-    let mut own = Map::new();
+    let mut object = Map::new();
     for (name, schema) in properties
         .into_iter()
         .flatten()
         .filter(|(name, _)| is_required(members, name))
     {
-        own.insert(name.clone(), generate_value(parts, schema, depth - 1)?);
+        object.insert(name.clone(), generate_value(parts, schema, depth - 1)?);
     }
     let required = members
         .get("required")
@@ -133,14 +133,17 @@ fn generate_object<'a>(
         .into_iter()
         .flatten();
     for name in required.filter_map(Value::as_str) {
-        if !own.contains_key(name) {
-            let other = members
+        if !object.contains_key(name) {
+            let additional_schema = members
                 .get("additionalProperties")
                 .unwrap_or(&Value::Bool(true));
-            own.insert(name.to_owned(), generate_value(parts, other, depth - 1)?);
+            object.insert(
+                name.to_owned(),
+                generate_value(parts, additional_schema, depth - 1)?,
+            );
         }
     }
-    Some(own.into())
+    Some(object.into())
 }
 
 fn generate_by_type<'a>(
@@ -171,8 +174,12 @@ fn generate_by_type<'a>(
     })
 }
 
-fn generate_text(members: &Map<String, Value>, least: Option<u64>, most: Option<u64>) -> String {
-    let of_format = match members.get("format").and_then(Value::as_str) {
+fn generate_text(
+    members: &Map<String, Value>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+) -> String {
+    let format_example = match members.get("format").and_then(Value::as_str) {
         Some("date-time") => Some("2026-01-31T12:00:00Z"),
         Some("date") => Some("2026-01-31"),
         Some("time") => Some("12:00:00Z"),
@@ -185,47 +192,47 @@ fn generate_text(members: &Map<String, Value>, least: Option<u64>, most: Option<
         Some("duration") => Some("PT1H"),
         _ => None,
     };
-    let least = least.unwrap_or(0).min(MAX_EXAMPLE_CHARS);
-    let text = of_format.unwrap_or("text").chars();
-    let most = usize::try_from(most.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    let mut text: String = text.take(most).collect();
-    while (text.chars().count() as u64) < least {
+    let min_chars = min_length.unwrap_or(0).min(MAX_EXAMPLE_CHARS);
+    let text = format_example.unwrap_or("text").chars();
+    let max_chars = usize::try_from(max_length.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let mut text: String = text.take(max_chars).collect();
+    while (text.chars().count() as u64) < min_chars {
         text.push('x');
     }
     text
 }
 
-fn generate_number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
+fn generate_number(members: &Map<String, Value>, is_integer: bool) -> Option<Value> {
     let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
     let step = bound("multipleOf").filter(|step| *step > 0.0);
-    let above = bound("exclusiveMinimum").map(|least| {
-        if whole {
-            least.floor() + 1.0
+    let exclusive_minimum = bound("exclusiveMinimum").map(|bound_value| {
+        if is_integer {
+            bound_value.floor() + 1.0
         } else {
-            least + step.unwrap_or(0.5)
+            bound_value + step.unwrap_or(0.5)
         }
     });
-    let least = bound("minimum")
+    let minimum = bound("minimum")
         .into_iter()
-        .chain(above)
+        .chain(exclusive_minimum)
         .fold(f64::NEG_INFINITY, f64::max);
-    let below = bound("exclusiveMaximum").map(|most| {
-        if whole {
-            most.ceil() - 1.0
+    let exclusive_maximum = bound("exclusiveMaximum").map(|bound_value| {
+        if is_integer {
+            bound_value.ceil() - 1.0
         } else {
-            most - step.unwrap_or(0.5)
+            bound_value - step.unwrap_or(0.5)
         }
     });
-    let most = bound("maximum")
+    let maximum = bound("maximum")
         .into_iter()
-        .chain(below)
+        .chain(exclusive_maximum)
         .fold(f64::INFINITY, f64::min);
-    let mut number = 1.0_f64.max(least).min(most);
-    if whole {
-        number = if number < least.ceil() {
-            least.ceil()
+    let mut number = 1.0_f64.max(minimum).min(maximum);
+    if is_integer {
+        number = if number < minimum.ceil() {
+            minimum.ceil()
         } else {
-            number.floor().max(least.ceil())
+            number.floor().max(minimum.ceil())
         };
     }
     if let Some(step) = step {

@@ -60,7 +60,7 @@ pub(super) fn describe_forbidden(
         path.strip_suffix("/not")?
     };
     let (keyword, name) = last_keyword(path);
-    let (owner_pointer, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    let (owner_pointer, last_segment) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     Some(match (keyword, &name) {
         // The library reports a boolean `false` at the object, and a schema at the member.
         ("additionalProperties" | "propertyNames", _) if is_false => {
@@ -75,11 +75,11 @@ pub(super) fn describe_forbidden(
             let owner = parent_schema(schema, path)?;
             violation(
                 owner_pointer,
-                &unexpected_members(&[unescape(last).as_str()], 1, owner),
+                &unexpected_members(&[unescape(last_segment).as_str()], 1, owner),
             )
         }
         ("items" | "prefixItems" | "additionalItems", name) => {
-            let index: usize = last.parse().ok()?;
+            let index: usize = last_segment.parse().ok()?;
             let limit = match name {
                 Some(_) => index,
                 None => prefix_length(parent_schema(schema, path)?).min(index),
@@ -99,7 +99,7 @@ pub(super) fn describe_forbidden(
         }
         ("dependentSchemas" | "dependencies", Some(name)) => violation(
             pointer,
-            &format!("{} is not allowed; leave it out", quoted(name)),
+            &format!("{} is not allowed; leave it out", quote_name(name)),
         ),
         _ => violation(pointer, "no value is allowed here"),
     })
@@ -115,52 +115,52 @@ fn violation(pointer: &str, message: &str) -> SchemaViolation {
 /// Describes members that an object does not allow. `names` are the first of `count`, and `owner`
 /// is the schema of the object.
 fn unexpected_members(names: &[&str], count: usize, owner: &Map<String, Value>) -> String {
-    let mut message = listed(names.iter().copied(), count);
+    let mut message = list_names(names.iter().copied(), count);
     let verb = if count == 1 { "is" } else { "are" };
     let _ = write!(message, " {verb} not allowed: this object takes ");
-    let known = owner
+    let properties = owner
         .get("properties")
         .and_then(Value::as_object)
-        .filter(|known| !known.is_empty());
+        .filter(|properties| !properties.is_empty());
     let patterns = owner
         .get("patternProperties")
         .and_then(Value::as_object)
         .filter(|patterns| !patterns.is_empty());
-    match known {
-        Some(known) => {
+    match properties {
+        Some(properties) => {
             let _ = write!(
                 message,
                 "only {}",
-                listed(known.keys().map(String::as_str), known.len())
+                list_names(properties.keys().map(String::as_str), properties.len())
             );
         }
         None if patterns.is_some() => message.push_str("only"),
         None => message.push_str("no members"),
     }
     if let Some(patterns) = patterns {
-        let and = if known.is_some() { " and" } else { "" };
-        let sources = listed(patterns.keys().map(String::as_str), patterns.len());
-        let _ = write!(message, "{and} names that match {sources}");
+        let conjunction = if properties.is_some() { " and" } else { "" };
+        let sources = list_names(patterns.keys().map(String::as_str), patterns.len());
+        let _ = write!(message, "{conjunction} names that match {sources}");
     }
     message
 }
 
 /// Describes an array with too many items.
 fn too_many_items(array: &Value, limit: usize) -> String {
-    let found = array.as_array().map_or(0, Vec::len);
-    let items = |count: usize| if count == 1 { "item" } else { "items" };
+    let item_count = array.as_array().map_or(0, Vec::len);
+    let item_noun = |count: usize| if count == 1 { "item" } else { "items" };
     format!(
-        "has {found} {}, but at most {limit} {} allowed",
-        items(found),
+        "has {item_count} {}, but at most {limit} {} allowed",
+        item_noun(item_count),
         if limit == 1 { "is" } else { "are" }
     )
 }
 
 /// Lists the first of `count` names.
-fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
+fn list_names<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
     let mut list = names
         .take(MAX_NAMES)
-        .map(quoted)
+        .map(quote_name)
         .collect::<Vec<_>>()
         .join(", ");
     if count > MAX_NAMES {
@@ -169,7 +169,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
     list
 }
 
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     format!("\"{}\"", clean_line(name, MAX_NAME_BYTES))
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::JsonSchema;
 
-    fn said(schema: &Value, value: &Value) -> Vec<String> {
+    fn violation_texts(schema: &Value, value: &Value) -> Vec<String> {
         let schema = JsonSchema::compile(&schema.to_string()).unwrap();
         schema
             .violations(value)
@@ -273,10 +273,14 @@ mod tests {
             ),
         ];
         for (schema, expected) in cases {
-            assert_eq!(said(&schema, &json!({"x": "y"})), [expected], "{schema}");
+            assert_eq!(
+                violation_texts(&schema, &json!({"x": "y"})),
+                [expected],
+                "{schema}"
+            );
         }
         let many: Map<String, Value> = (0..20).map(|n| (format!("m{n:02}"), json!(1))).collect();
-        let message = &said(&json!({"additionalProperties": false}), &json!(many))[0];
+        let message = &violation_texts(&json!({"additionalProperties": false}), &json!(many))[0];
         assert!(
             message.contains("\"m07\" and 12 more are not allowed"),
             "{message}"
@@ -307,7 +311,7 @@ mod tests {
             let verb = if limit == 1 { "is" } else { "are" };
             let expected = format!("/t: has 4 items, but at most {limit} {verb} allowed");
             assert_eq!(
-                said(&schema, &json!({"t": ["a", 1, 2, 3]})),
+                violation_texts(&schema, &json!({"t": ["a", 1, 2, 3]})),
                 [expected],
                 "{schema}"
             );

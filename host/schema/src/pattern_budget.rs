@@ -35,7 +35,7 @@ pub struct PatternBudget {
     cached_bytes: ByteBudget,
     /// Bytes that are reserved for the automata for names. Not a [`ByteBudget`]: nothing is
     /// released, and after one refusal nothing more is reserved.
-    name_automata: Arc<AtomicUsize>,
+    name_automata_bytes: Arc<AtomicUsize>,
 }
 
 impl PatternBudget {
@@ -64,7 +64,7 @@ impl PatternBudget {
         Self {
             max_pattern_bytes: (MAX_TOTAL_PATTERN_BYTES / shares.max(1)).min(MAX_PATTERN_BYTES),
             cached_bytes: ByteBudget::new(Self::MAX_CACHED_BYTES),
-            name_automata: Arc::default(),
+            name_automata_bytes: Arc::default(),
         }
     }
 
@@ -83,8 +83,8 @@ impl PatternBudget {
     ///
     /// The budget is exhausted.
     pub(super) fn reserve_name_bytes(&self, size: usize) -> Result<(), String> {
-        let before = self.name_automata.fetch_add(size, Ordering::Relaxed);
-        if before.saturating_add(size) <= Self::MAX_NAME_BYTES {
+        let reserved_before = self.name_automata_bytes.fetch_add(size, Ordering::Relaxed);
+        if reserved_before.saturating_add(size) <= Self::MAX_NAME_BYTES {
             return Ok(());
         }
         Err("all patterns for names need too much memory; use fewer or simpler ones".to_owned())
@@ -93,33 +93,33 @@ impl PatternBudget {
 
 /// Returns the patterns in a schema as they are written.
 fn pattern_sources(schema: &Value) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut open = vec![schema];
-    while let Some(value) = open.pop() {
+    let mut sources = Vec::new();
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
         match value {
-            Value::Array(items) => open.extend(items),
+            Value::Array(items) => pending.extend(items),
             Value::Object(members) => {
-                open.extend(members.values());
+                pending.extend(members.values());
                 if let Some(Value::String(pattern)) = members.get("pattern") {
-                    found.push(pattern.as_str());
+                    sources.push(pattern.as_str());
                 }
                 if let Some(Value::Object(patterns)) = members.get("patternProperties") {
-                    found.extend(patterns.keys().map(String::as_str));
+                    sources.extend(patterns.keys().map(String::as_str));
                 }
             }
             _ => {}
         }
     }
-    found
+    sources
 }
 
 /// Rejects patterns whose text is too costly to compile.
 pub(super) fn check_pattern_sources(schema: &Value) -> Result<(), String> {
-    let long = |source: &&&str| {
+    let is_too_long = |source: &&&str| {
         source.len() > MAX_SOURCE_BYTES
             || source.matches("\\c").count() * source.len() > MAX_CONTROL_SCAN_BYTES
     };
-    match pattern_sources(schema).iter().find(long) {
+    match pattern_sources(schema).iter().find(is_too_long) {
         Some(source) => Err(format!(
             "contains a pattern of {} bytes, which is too long",
             source.len()

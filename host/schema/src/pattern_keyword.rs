@@ -16,7 +16,7 @@ use super::pattern_budget::PatternBudget;
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Maximum length of the quoted location of an error in a pattern, in characters.
-const MAX_QUOTED_PLACE_CHARS: usize = 12;
+const MAX_QUOTED_LOCATION_CHARS: usize = 12;
 
 /// Bytes of a text that are copied for a violation in one step.
 const COPIED_BYTES_PER_STEP: usize = 512;
@@ -36,20 +36,20 @@ impl PatternEngine {
     /// The pattern is invalid or too large. The message contains the location and a replacement.
     pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let pattern = ecma::check_pattern(source)?;
-        let written = pattern.engine_source.as_deref().unwrap_or(source);
-        let translated =
-            to_rust_regex(written).map_err(|()| unsupported(source, &syntax_error(written)))?;
+        let engine_source = pattern.engine_source.as_deref().unwrap_or(source);
+        let translated = to_rust_regex(engine_source)
+            .map_err(|()| unsupported_message(source, &syntax_error(engine_source)))?;
         match regex_syntax::Parser::new().parse(&translated) {
             Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns)
                 .map(|automaton| Self::Automaton(Box::new(automaton)))
-                .ok_or_else(|| too_large(source, &pattern, patterns)),
+                .ok_or_else(|| too_large_message(source, &pattern, patterns)),
             Err(error) => BacktrackingMatcher::compile(&translated, patterns.max_pattern_bytes())
                 .map(|backtracking| Self::Backtracking(Box::new(backtracking)))
                 .map_err(|fault| match fault {
-                    BacktrackingError::TooLarge => too_large(source, &pattern, patterns),
+                    BacktrackingError::TooLarge => too_large_message(source, &pattern, patterns),
                     // The parser without look-around describes all other errors more precisely.
                     BacktrackingError::Unsupported(why) => {
-                        unsupported(source, &described(&error).unwrap_or(why))
+                        unsupported_message(source, &describe_parse_error(&error).unwrap_or(why))
                     }
                 }),
         }
@@ -64,21 +64,21 @@ impl PatternEngine {
 }
 
 /// Returns the message for a pattern that needs too much memory.
-fn too_large(source: &str, pattern: &EcmaPattern, patterns: &PatternBudget) -> String {
-    let most = format_thousands((patterns.max_pattern_bytes() >> 10) as u64);
-    let instead = match &pattern.largest_count {
+fn too_large_message(source: &str, pattern: &EcmaPattern, patterns: &PatternBudget) -> String {
+    let max_kib = format_thousands((patterns.max_pattern_bytes() >> 10) as u64);
+    let replacement = match &pattern.largest_count {
         Some(count) => format!("{count}: write a smaller count, or \"+\" or \"*\" with maxLength"),
         None => "write fewer alternatives and classes".to_owned(),
     };
     let pattern = ecma::quote_pattern(source);
     format!(
-        "the pattern {pattern} is too large: {instead} (compiled, it may have {most} KiB here; the patterns of a \
+        "the pattern {pattern} is too large: {replacement} (compiled, it may have {max_kib} KiB here; the patterns of a \
          plugin share 16 MiB)"
     )
 }
 
 /// Returns the message for a pattern that the engines cannot compile for another reason.
-fn unsupported(source: &str, why: &str) -> String {
+fn unsupported_message(source: &str, why: &str) -> String {
     let pattern = ecma::quote_pattern(source);
     format!(
         "the pattern {pattern} is one of ECMA-262, but Toolbay cannot compile it: {why}; write it in another way"
@@ -86,20 +86,16 @@ fn unsupported(source: &str, why: &str) -> String {
 }
 
 /// Returns the reason for which a pattern cannot be translated.
-fn syntax_error(written: &str) -> String {
-    match regex_syntax::ast::parse::Parser::new().parse(written) {
-        Err(error) => describe_syntax(
-            written,
-            error.span().start.offset,
-            &error.kind().to_string(),
-        ),
+fn syntax_error(source: &str) -> String {
+    match regex_syntax::ast::parse::Parser::new().parse(source) {
+        Err(error) => describe_syntax(source, error.span().start.offset, &error.kind().to_string()),
         Ok(_) => "it has a part that no engine supports".to_owned(),
     }
 }
 
 /// Returns the reason in an error of the engine without look-around; `None` if that is only the
 /// look-around or a back reference.
-fn described(error: &regex_syntax::Error) -> Option<String> {
+fn describe_parse_error(error: &regex_syntax::Error) -> Option<String> {
     match error {
         regex_syntax::Error::Parse(error) => {
             let is_expected = matches!(
@@ -125,13 +121,13 @@ fn described(error: &regex_syntax::Error) -> Option<String> {
 
 /// Describes an error at a byte of a pattern.
 fn describe_syntax(pattern: &str, offset: usize, why: &str) -> String {
-    let before = pattern.get(..offset).unwrap_or_default().chars().count();
-    let found: String = pattern
+    let chars_before = pattern.get(..offset).unwrap_or_default().chars().count();
+    let quoted: String = pattern
         .chars()
-        .skip(before)
-        .take(MAX_QUOTED_PLACE_CHARS)
+        .skip(chars_before)
+        .take(MAX_QUOTED_LOCATION_CHARS)
         .collect();
-    format!("at character {}, {found:?}: {why}", before + 1)
+    format!("at character {}, {quoted:?}: {why}", chars_before + 1)
 }
 
 /// The keyword `pattern`.
@@ -166,7 +162,7 @@ impl<'i> Keyword<'i, CountedJson> for PatternKeyword {
         }
         let text = value.0.as_str().unwrap_or_default();
         // The library copies the value for its violation.
-        budget::take((text.len() / COPIED_BYTES_PER_STEP) as u64);
+        budget::charge_steps((text.len() / COPIED_BYTES_PER_STEP) as u64);
         let subject = if text.len() <= MAX_QUOTED_BYTES {
             value.0.to_string()
         } else {

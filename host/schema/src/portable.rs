@@ -49,8 +49,8 @@ pub fn portable_schema(schema: &Value) -> Value {
         values_left: MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE,
         open_references: Vec::new(),
     };
-    let mut written = writer.write(schema, MAX_INLINE_DEPTH);
-    if let Value::Object(members) = &mut written {
+    let mut portable = writer.write(schema, MAX_INLINE_DEPTH);
+    if let Value::Object(members) = &mut portable {
         // The arguments of a tool are always an object, and no model API reads alternatives of it.
         members.insert("type".into(), "object".into());
         let alternatives = members.remove("anyOf");
@@ -61,10 +61,10 @@ pub fn portable_schema(schema: &Value) -> Value {
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten();
-            for own in
+            for alternative_properties in
                 alternatives.filter_map(|alternative| alternative.get("properties")?.as_object())
             {
-                for (name, schema) in own {
+                for (name, schema) in alternative_properties {
                     properties
                         .entry(name.clone())
                         .or_insert_with(|| schema.clone());
@@ -72,7 +72,7 @@ pub fn portable_schema(schema: &Value) -> Value {
             }
         }
     }
-    written
+    portable
 }
 
 struct PortableWriter<'a> {
@@ -88,40 +88,45 @@ impl<'a> PortableWriter<'a> {
         let Some(members) = schema.as_object() else {
             return any_value_schema();
         };
-        let Some(room) = self
+        let Some(values_left) = self
             .values_left
             .checked_sub(1 + members.len())
             .filter(|_| depth > 0)
         else {
             return truncated_schema();
         };
-        self.values_left = room;
+        self.values_left = values_left;
         let Some(target) = members.get("$ref").and_then(Value::as_str) else {
             return self.write_keywords(members, depth);
         };
-        let place = target.strip_prefix('#').unwrap_or_default();
-        let definition = self.root.pointer(place).filter(|_| target.starts_with('#'));
-        let mut written = match definition {
+        let pointer = target.strip_prefix('#').unwrap_or_default();
+        let definition = self
+            .root
+            .pointer(pointer)
+            .filter(|_| target.starts_with('#'));
+        let mut portable = match definition {
             Some(definition) if !self.open_references.contains(&target) => {
                 self.open_references.push(target);
-                let written = self.write(definition, depth - 1);
+                let inlined = self.write(definition, depth - 1);
                 self.open_references.pop();
-                written
+                inlined
             }
             Some(definition) => recursive_schema(target, definition),
             None => any_value_schema(),
         };
-        if let (Some(text), Value::Object(written)) = (members.get("description"), &mut written) {
-            written.insert("description".into(), text.clone());
+        if let (Some(text), Value::Object(portable_members)) =
+            (members.get("description"), &mut portable)
+        {
+            portable_members.insert("description".into(), text.clone());
         }
-        written
+        portable
     }
 
     fn write_keywords(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
         let description = members.get("description").and_then(Value::as_str);
-        let mut words = DescriptionText::new(description);
-        let mut own = Map::new();
-        write_annotations(members, &mut own, &mut words);
+        let mut sentences = DescriptionText::new(description);
+        let mut output = Map::new();
+        write_annotations(members, &mut output, &mut sentences);
         let mut alternatives: Vec<Value> = Vec::new();
         let mut types: Vec<&str> = match members.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -131,14 +136,15 @@ impl<'a> PortableWriter<'a> {
         let choices = ["oneOf", "anyOf"]
             .into_iter()
             .find_map(|key| Some((key, members.get(key)?.as_array()?)));
-        let listed = members.get("const").map(|value| vec![value.clone()]);
-        let listed = listed.or_else(|| members.get("enum").and_then(Value::as_array).cloned());
-        let listed =
-            listed.or_else(|| choices.and_then(|(key, _)| choice_values(members.get(key)?)));
-        if let Some(listed) = listed {
-            types = write_enumeration(&mut own, &mut words, &listed);
+        let constant = members.get("const").map(|value| vec![value.clone()]);
+        let enumerated =
+            constant.or_else(|| members.get("enum").and_then(Value::as_array).cloned());
+        let allowed_values =
+            enumerated.or_else(|| choices.and_then(|(key, _)| choice_values(members.get(key)?)));
+        if let Some(values) = allowed_values {
+            types = write_enumeration(&mut output, &mut sentences, &values);
             if let Some((_, branches)) = choices {
-                describe_choices(&mut words, branches);
+                describe_choices(&mut sentences, branches);
             }
         } else if let Some((_, branches)) = choices {
             alternatives = branches
@@ -146,15 +152,15 @@ impl<'a> PortableWriter<'a> {
                 .map(|branch| self.write(branch, depth - 1))
                 .collect();
         }
-        write_exclusive_bounds(members, &types, &mut own, &mut words);
+        write_exclusive_bounds(members, &types, &mut output, &mut sentences);
         if types.is_empty() && alternatives.is_empty() {
             types = implied_types(members);
         }
         if types.contains(&"object") || members.contains_key("properties") {
-            self.write_members(members, depth, &mut own, &mut words);
+            self.write_members(members, depth, &mut output, &mut sentences);
         }
         if types.contains(&"array") {
-            self.write_items(members, depth, &mut own, &mut words);
+            self.write_items(members, depth, &mut output, &mut sentences);
         }
         for part in members
             .get("allOf")
@@ -163,17 +169,17 @@ impl<'a> PortableWriter<'a> {
             .flatten()
         {
             let part = self.write(part, depth - 1);
-            merge_part(&mut own, &mut types, &mut words, part);
+            merge_part(&mut output, &mut types, &mut sentences, part);
         }
-        assemble_schema(own, &types, alternatives, &words)
+        assemble_schema(output, &types, alternatives, &sentences)
     }
 
     fn write_members(
         &mut self,
         members: &'a Map<String, Value>,
         depth: usize,
-        own: &mut Map<String, Value>,
-        words: &mut DescriptionText,
+        output: &mut Map<String, Value>,
+        sentences: &mut DescriptionText,
     ) {
         let mut properties = Map::new();
         for (name, schema) in members
@@ -200,12 +206,14 @@ impl<'a> PortableWriter<'a> {
             })
             .cloned()
             .collect();
-        if let Some(rest @ Value::Object(_)) = members.get("additionalProperties") {
-            words.add(&format!("Members of any name have the schema {rest}."));
+        if let Some(additional_schema @ Value::Object(_)) = members.get("additionalProperties") {
+            sentences.add(&format!(
+                "Members of any name have the schema {additional_schema}."
+            ));
         }
-        own.insert("properties".into(), properties.into());
+        output.insert("properties".into(), properties.into());
         if !required.is_empty() {
-            own.insert("required".into(), required.into());
+            output.insert("required".into(), required.into());
         }
     }
 
@@ -213,8 +221,8 @@ impl<'a> PortableWriter<'a> {
         &mut self,
         members: &'a Map<String, Value>,
         depth: usize,
-        own: &mut Map<String, Value>,
-        words: &mut DescriptionText,
+        output: &mut Map<String, Value>,
+        sentences: &mut DescriptionText,
     ) {
         let prefix = match (members.get("prefixItems"), members.get("items")) {
             (Some(Value::Array(prefix)), _) | (None, Some(Value::Array(prefix))) => Some(prefix),
@@ -236,7 +244,7 @@ impl<'a> PortableWriter<'a> {
                         kinds.push(item);
                     }
                 }
-                words.add(&format!("Items, in this order: {}.", order.join(", ")));
+                sentences.add(&format!("Items, in this order: {}.", order.join(", ")));
                 match <[Value; 1]>::try_from(kinds) {
                     Ok([only]) => only,
                     Err(kinds) => json!({"anyOf": kinds}),
@@ -246,9 +254,9 @@ impl<'a> PortableWriter<'a> {
             _ => any_value_schema(),
         };
         if members.get("uniqueItems") == Some(&Value::Bool(true)) {
-            words.add("Items are unique.");
+            sentences.add("Items are unique.");
         }
-        own.insert("items".into(), items);
+        output.insert("items".into(), items);
     }
 }
 
@@ -256,29 +264,29 @@ impl<'a> PortableWriter<'a> {
 /// description.
 fn write_annotations(
     members: &Map<String, Value>,
-    own: &mut Map<String, Value>,
-    words: &mut DescriptionText,
+    output: &mut Map<String, Value>,
+    sentences: &mut DescriptionText,
 ) {
     for key in COPIED_KEYWORDS {
         if let Some(value) = members.get(key) {
-            own.insert(key.into(), value.clone());
+            output.insert(key.into(), value.clone());
         }
     }
     match members.get("pattern").and_then(Value::as_str) {
         // A client whose engine cannot compile the pattern would lose the whole list of tools.
         Some(pattern) if uncommon_feature(pattern).is_some() => {
-            words.add(&format!("Pattern: {pattern}"));
+            sentences.add(&format!("Pattern: {pattern}"));
         }
-        Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
+        Some(pattern) => drop(output.insert("pattern".into(), pattern.into())),
         None => {}
     }
     if members.get("format").and_then(Value::as_str) == Some("date-time") {
-        own.insert("format".into(), "date-time".into());
+        output.insert("format".into(), "date-time".into());
     } else if let Some(format) = members.get("format").and_then(Value::as_str) {
-        words.add(&format!("Format: {format}."));
+        sentences.add(&format!("Format: {format}."));
     }
     if let Some(default) = members.get("default") {
-        words.add(&format!("Default: {default}."));
+        sentences.add(&format!("Default: {default}."));
     }
 }
 

@@ -42,7 +42,7 @@ impl PropertyNames {
     ///
     /// A pattern does not conform to ECMA-262, or the plugin has too many patterns that need much
     /// memory.
-    pub(super) fn of(schema: &Value, patterns: &PatternBudget) -> Result<Self, String> {
+    pub(super) fn from_schema(schema: &Value, patterns: &PatternBudget) -> Result<Self, String> {
         let mut names = Self::default();
         names.collect(schema, &mut String::new(), patterns)?;
         Ok(names)
@@ -105,12 +105,12 @@ impl PropertyNames {
     /// Charges the cost of matching the names in the schema itself, which the library does when it
     /// compiles the schema.
     pub(super) fn charge_own_names(&self, schema: &Value) {
-        let mut open = vec![schema];
-        while let Some(value) = open.pop() {
+        let mut pending = vec![schema];
+        while let Some(value) = pending.pop() {
             match value {
-                Value::Array(items) => open.extend(items),
+                Value::Array(items) => pending.extend(items),
                 Value::Object(members) => {
-                    open.extend(members.values());
+                    pending.extend(members.values());
                     if let (Some(Value::Object(names)), Some(Value::Object(patterns))) =
                         (members.get("properties"), members.get("patternProperties"))
                     {
@@ -125,8 +125,8 @@ impl PropertyNames {
     fn charge_names(&self, names: &Map<String, Value>, patterns: &Map<String, Value>) {
         for name in names.keys() {
             budget::charge_text(name);
-            budget::take(patterns.len() as u64 * (1 + name.len() as u64 / 8));
-            self.take(name);
+            budget::charge_steps(patterns.len() as u64 * (1 + name.len() as u64 / 8));
+            self.charge(name);
         }
     }
 }
@@ -139,17 +139,17 @@ pub(super) fn rewrite_name_patterns(schema: &mut Value) {
     if let Some(Value::Object(patterns)) = members.get_mut("patternProperties") {
         let sources: Vec<String> = patterns.keys().cloned().collect();
         for source in sources {
-            let Some(mut written) = ecma::check_pattern(&source)
+            let Some(mut rewritten) = ecma::check_pattern(&source)
                 .ok()
                 .and_then(|pattern| pattern.engine_source)
             else {
                 continue;
             };
-            while patterns.contains_key(&written) {
-                written = format!("(?:{written})");
+            while patterns.contains_key(&rewritten) {
+                rewritten = format!("(?:{rewritten})");
             }
             if let Some(schema) = patterns.remove(&source) {
-                patterns.insert(written, schema);
+                patterns.insert(rewritten, schema);
             }
         }
     }
@@ -157,9 +157,9 @@ pub(super) fn rewrite_name_patterns(schema: &mut Value) {
 }
 
 impl NameCost for PropertyNames {
-    fn take(&self, name: &str) {
+    fn charge(&self, name: &str) {
         if self.fixed_steps > 0 || self.state_count > 0 {
-            budget::take(
+            budget::charge_steps(
                 self.fixed_steps
                     + self.state_count.saturating_mul(name.len() as u64) / STATES_PER_STEP,
             );

@@ -64,11 +64,11 @@ impl JsonSchema {
         let value = parse_object(text)?;
         check_depth(&value)?;
         pattern_budget::check_pattern_sources(&value)?;
-        let checks = CompiledSchema::compile(&value, patterns)?;
+        let compiled = CompiledSchema::compile(&value, patterns)?;
         Ok(Self {
             value,
             patterns: patterns.clone(),
-            compiled: OnceLock::from(Ok(checks)),
+            compiled: OnceLock::from(Ok(compiled)),
             example: OnceLock::new(),
         })
     }
@@ -157,29 +157,29 @@ impl JsonSchema {
     /// Returns a small matching value as JSON; `None` if none is found quickly, or if it would be
     /// `{}`, which is not helpful.
     pub fn example(&self) -> Option<&str> {
-        let make = || {
+        let generate = || {
             let example = example::generate(&self.value)?;
-            let fits = self
+            let is_valid = self
                 .matches_within(&example, CheckBudget::QUICK)
-                .is_some_and(|(fits, _)| fits);
+                .is_some_and(|(is_match, _)| is_match);
             Some(example.to_string())
-                .filter(|text| fits && text.len() <= MAX_EXAMPLE_BYTES && text != "{}")
+                .filter(|text| is_valid && text.len() <= MAX_EXAMPLE_BYTES && text != "{}")
         };
-        self.example.get_or_init(make).as_deref()
+        self.example.get_or_init(generate).as_deref()
     }
 
     /// Like [`JsonSchema::violations`], within the small budget [`CheckBudget::QUICK`]; `None` if
     /// that is not enough.
     pub fn quick_violations(&self, instance: &Value) -> Option<Vec<SchemaViolation>> {
-        let checks = match self.compiled() {
-            Ok(checks) => checks,
+        let compiled = match self.compiled() {
+            Ok(compiled) => compiled,
             Err(why) => return Some(whole_value_violation(why)),
         };
-        let fits = checks.matches(instance, CheckBudget::QUICK, &Interrupt::default())?;
-        if fits {
+        let is_match = compiled.matches(instance, CheckBudget::QUICK, &Interrupt::default())?;
+        if is_match {
             return Some(Vec::new());
         }
-        Some(checks.list_violations(
+        Some(compiled.list_violations(
             &self.value,
             instance,
             CheckBudget::LIST,
@@ -209,11 +209,11 @@ impl JsonSchema {
     /// Returns whether `instance` matches, and the number of steps that the check took; `None` if
     /// `budget` was not enough.
     pub fn matches_within(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
-        let fits = self
+        let is_match = self
             .compiled()
             .ok()?
             .matches(instance, budget, &Interrupt::default())?;
-        Some((fits, budget.steps.saturating_sub(budget::steps_left())))
+        Some((is_match, budget.steps.saturating_sub(budget::steps_left())))
     }
 
     /// Like [`JsonSchema::violations`], with one budget for deciding whether `instance` matches and
@@ -234,14 +234,14 @@ impl JsonSchema {
         list: CheckBudget,
         interrupt: &Interrupt,
     ) -> Vec<SchemaViolation> {
-        let checks = match self.compiled() {
-            Ok(checks) => checks,
+        let compiled = match self.compiled() {
+            Ok(compiled) => compiled,
             // The schema was valid when it was first compiled, so this is a bug in the server.
             Err(why) => return whole_value_violation(why),
         };
-        match checks.matches(instance, check, interrupt) {
+        match compiled.matches(instance, check, interrupt) {
             Some(true) => Vec::new(),
-            Some(false) => checks.list_violations(&self.value, instance, list, interrupt),
+            Some(false) => compiled.list_violations(&self.value, instance, list, interrupt),
             None => whole_value_violation("validation against the schema takes too long"),
         }
     }
@@ -266,19 +266,19 @@ fn parse_object(text: &str) -> Result<Value, String> {
 /// Returns whether compiling a valid schema takes negligible time: it is small and has no pattern.
 /// A pattern of a few characters can take long.
 fn is_cheap_to_compile(schema: &Value) -> bool {
-    let mut open = vec![schema];
-    let mut seen = 0_usize;
-    while let Some(value) = open.pop() {
-        seen += 1;
+    let mut pending = vec![schema];
+    let mut visited = 0_usize;
+    while let Some(value) = pending.pop() {
+        visited += 1;
         match value {
-            Value::Array(items) => open.extend(items),
+            Value::Array(items) => pending.extend(items),
             Value::Object(members) if members.keys().any(|key| key.starts_with("pattern")) => {
                 return false;
             }
-            Value::Object(members) => open.extend(members.values()),
+            Value::Object(members) => pending.extend(members.values()),
             _ => {}
         }
-        if seen + open.len() > MAX_LAZY_VALUES {
+        if visited + pending.len() > MAX_LAZY_VALUES {
             return false;
         }
     }
@@ -287,17 +287,17 @@ fn is_cheap_to_compile(schema: &Value) -> bool {
 
 /// Rejects schemas that are nested too deeply.
 fn check_depth(schema: &Value) -> Result<(), String> {
-    let mut open = vec![(schema, 1)];
-    while let Some((value, depth)) = open.pop() {
+    let mut pending = vec![(schema, 1)];
+    while let Some((value, depth)) = pending.pop() {
         if depth > MAX_SCHEMA_DEPTH {
             return Err(format!(
                 "is nested more than {MAX_SCHEMA_DEPTH} levels deep"
             ));
         }
         match value {
-            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(members) => {
-                open.extend(members.values().map(|member| (member, depth + 1)));
+                pending.extend(members.values().map(|member| (member, depth + 1)));
             }
             _ => {}
         }

@@ -86,10 +86,10 @@ pub(super) struct SchemaParts<'a> {
 }
 
 impl<'a> SchemaParts<'a> {
-    pub(super) fn new(root: &'a Value, looks: usize) -> Self {
+    pub(super) fn new(root: &'a Value, max_visits: usize) -> Self {
         Self {
             root,
-            visits_left: Cell::new(looks),
+            visits_left: Cell::new(max_visits),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'a> SchemaParts<'a> {
     /// Follows the references of a schema. Returns `None` if the target is not an object, or if
     /// there are too many references in a row.
     pub(super) fn resolve(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
-        resolved(self.root, schema)
+        resolve_references(self.root, schema)
     }
 
     /// Returns the types that values of a schema can have; all types if no visits are left.
@@ -166,16 +166,16 @@ impl<'a> SchemaParts<'a> {
     }
 }
 
-fn resolved<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+fn resolve_references<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Map<String, Value>> {
     let mut schema = schema;
     for _ in 0..MAX_REFERENCE_HOPS {
         let members = schema.as_object()?;
         match members.get("$ref").and_then(Value::as_str) {
             Some(target) => {
-                let place = percent_encoding::percent_decode_str(target.strip_prefix('#')?)
+                let pointer = percent_encoding::percent_decode_str(target.strip_prefix('#')?)
                     .decode_utf8()
                     .ok()?;
-                schema = root.pointer(&place)?;
+                schema = root.pointer(&pointer)?;
             }
             None => return Some(members),
         }

@@ -49,7 +49,7 @@ impl CallerSecrets {
 #[derive(Default)]
 pub(crate) struct CallerCache {
     entries: BTreeMap<CallerIdentity, CallerSecrets>,
-    clock: u64,
+    use_counter: u64,
 }
 
 impl CallerCache {
@@ -60,17 +60,17 @@ impl CallerCache {
 
     /// Inserts the secrets of the most recent caller. Evicts the least recently used callers if the
     /// cache is full.
-    pub(crate) fn insert(&mut self, caller: CallerIdentity, mut own: CallerSecrets) {
-        self.clock += 1;
-        own.last_used = self.clock;
-        self.entries.insert(caller, own);
+    pub(crate) fn insert(&mut self, caller: CallerIdentity, mut secrets: CallerSecrets) {
+        self.use_counter += 1;
+        secrets.last_used = self.use_counter;
+        self.entries.insert(caller, secrets);
         while self.entries.len() > MAX_CALLERS
             || (self.entries.len() > 1 && self.memory_bytes() > MAX_MEMORY_BYTES)
         {
             let oldest = self
                 .entries
                 .iter()
-                .min_by_key(|(_, own)| own.last_used)
+                .min_by_key(|(_, cached)| cached.last_used)
                 .map(|(caller, _)| caller.clone());
             oldest.and_then(|caller| self.entries.remove(&caller));
         }
@@ -113,9 +113,9 @@ mod tests {
         let value = SecretValue::parse("x\u{e9}y ".repeat(1600).as_bytes()).unwrap();
         let mut callers = CallerCache::default();
         for index in 0..64 {
-            let mut own = CallerSecrets::new(Vec::new());
-            own.finder = SecretFinder::new([("key", &value)]).unwrap().map(Arc::new);
-            callers.insert(caller(index), own);
+            let mut secrets = CallerSecrets::new(Vec::new());
+            secrets.finder = SecretFinder::new([("key", &value)]).unwrap().map(Arc::new);
+            callers.insert(caller(index), secrets);
             assert!(callers.memory_bytes() <= MAX_MEMORY_BYTES || callers.count() == 1);
         }
         assert!(

@@ -137,13 +137,13 @@ pub struct RequestCredential {
 impl RequestCredential {
     pub(crate) fn new(
         name: &str,
-        carried: CredentialRule,
+        rule: CredentialRule,
         caller: Option<CallerIdentity>,
         value: SecretValue,
     ) -> Self {
         Self {
             name: name.to_owned(),
-            rule: carried,
+            rule,
             caller,
             value,
         }
@@ -166,15 +166,15 @@ impl RequestCredential {
         let text = self.value.as_str();
         match &self.rule.place {
             CredentialPlace::Header(name, before, after) => {
-                let mut whole = Zeroizing::new(String::with_capacity(
+                let mut header_text = Zeroizing::new(String::with_capacity(
                     before.len() + text.len() + after.len(),
                 ));
                 for part in [before, text, after] {
-                    whole.push_str(part);
+                    header_text.push_str(part);
                 }
                 // The HTTP library owns the value that is sent, and does not overwrite it in
                 // memory.
-                let mut value = HeaderValue::from_str(&whole)
+                let mut value = HeaderValue::from_str(&header_text)
                     .map_err(|_| WithheldCredential::Unusable(self.name.clone()))?;
                 value.set_sensitive(true);
                 request.headers_mut().insert(name, value);
@@ -203,14 +203,14 @@ impl RequestCredential {
             .iter()
             .map(|part| part.len() + size_of::<usize>())
             .sum::<usize>();
-        let mut grown = Zeroizing::new(Vec::with_capacity(key.len() + space));
-        grown.extend_from_slice(key);
+        let mut extended = Zeroizing::new(Vec::with_capacity(key.len() + space));
+        extended.extend_from_slice(key);
         for part in parts {
             // Include the lengths, so that different lists of parts never have the same key.
-            grown.extend_from_slice(&part.len().to_le_bytes());
-            grown.extend_from_slice(part);
+            extended.extend_from_slice(&part.len().to_le_bytes());
+            extended.extend_from_slice(part);
         }
-        *key = grown;
+        *key = extended;
     }
 }
 
@@ -222,33 +222,33 @@ fn percent_encode(text: &str) -> percent_encoding::PercentEncode<'_> {
 /// long.
 fn with_query_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
     let is_other = |pair: &&str| {
-        let own = pair.split('=').next().unwrap_or_default().replace('+', " ");
-        let decoded = percent_encoding::percent_decode_str(&own)
+        let pair_name = pair.split('=').next().unwrap_or_default().replace('+', " ");
+        let decoded = percent_encoding::percent_decode_str(&pair_name)
             .decode_utf8_lossy()
             .into_owned();
         !pair.is_empty() && percent_encode(&decoded).to_string() != name
     };
     let path = uri.path();
     let query = uri.query().unwrap_or_default();
-    let origin = uri.scheme_str().map_or(0, str::len)
+    let origin_bytes = uri.scheme_str().map_or(0, str::len)
         + 3
         + uri.authority().map_or(0, |text| text.as_str().len());
-    let room = path.len() + query.len() + name.len() + value.len() + 3;
-    if origin + room > MAX_URL_BYTES {
+    let path_and_query_bytes = path.len() + query.len() + name.len() + value.len() + 3;
+    if origin_bytes + path_and_query_bytes > MAX_URL_BYTES {
         return None;
     }
-    let mut whole = Zeroizing::new(String::with_capacity(room));
-    whole.push_str(path);
-    whole.push('?');
+    let mut path_and_query = Zeroizing::new(String::with_capacity(path_and_query_bytes));
+    path_and_query.push_str(path);
+    path_and_query.push('?');
     for pair in query.split('&').filter(is_other) {
-        whole.push_str(pair);
-        whole.push('&');
+        path_and_query.push_str(pair);
+        path_and_query.push('&');
     }
     for part in [name, "=", value] {
-        whole.push_str(part);
+        path_and_query.push_str(part);
     }
     let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(PathAndQuery::try_from(whole.as_str()).ok()?);
+    parts.path_and_query = Some(PathAndQuery::try_from(path_and_query.as_str()).ok()?);
     Uri::from_parts(parts).ok()
 }
 

@@ -32,7 +32,7 @@ const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 /// Metadata of a file. Every change of the file changes at least one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretFileStamp {
-    place: (u64, u64),
+    file_id: (u64, u64),
     size: u64,
     times: [(i64, i64); 2],
     owner: (u32, u32),
@@ -43,12 +43,12 @@ pub(crate) struct SecretFileStamp {
 
 impl SecretFileStamp {
     fn from_stat(stat: &Stat) -> Self {
-        let changed = u64::try_from(stat.st_ctime).unwrap_or_default();
+        let changed_at = u64::try_from(stat.st_ctime).unwrap_or_default();
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         Self {
-            place: (stat.st_dev, stat.st_ino),
+            file_id: (stat.st_dev, stat.st_ino),
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             times: [
                 (
@@ -61,7 +61,7 @@ impl SecretFileStamp {
                 ),
             ],
             owner: (stat.st_uid, stat.st_mode),
-            is_old: Duration::from_secs(changed) + TIMESTAMP_GRANULARITY < now,
+            is_old: Duration::from_secs(changed_at) + TIMESTAMP_GRANULARITY < now,
         }
     }
 
@@ -93,23 +93,23 @@ pub(crate) enum FileChange {
 pub(crate) fn read_if_changed(
     base: &Path,
     path: &Path,
-    most: usize,
-    known: Option<&SecretFileStamp>,
+    max_bytes: usize,
+    previous: Option<&SecretFileStamp>,
 ) -> Result<FileChange, String> {
     let mut file = File::from(open_without_links(base, path)?);
     let stat = fstat(&file).map_err(errno_message)?;
-    check_stat(&stat, most)?;
+    check_stat(&stat, max_bytes)?;
     let stamp = SecretFileStamp::from_stat(&stat);
-    if known.is_some_and(|known| known.is_unchanged(&stamp)) {
+    if previous.is_some_and(|known| known.is_unchanged(&stamp)) {
         return Ok(FileChange::Unchanged);
     }
     // Preallocate the buffer, because growing it would leave a copy of the secret in memory.
-    let mut content = Zeroizing::new(Vec::with_capacity(most.saturating_add(1)));
-    let bound = most as u64 + 1;
-    let read = file.by_ref().take(bound).read_to_end(&mut content);
+    let mut content = Zeroizing::new(Vec::with_capacity(max_bytes.saturating_add(1)));
+    let read_limit = max_bytes as u64 + 1;
+    let read = file.by_ref().take(read_limit).read_to_end(&mut content);
     read.map_err(|error| format!("cannot be read: {}", error.kind()))?;
-    if content.len() > most {
-        return Err(too_large_message(most));
+    if content.len() > max_bytes {
+        return Err(too_large_message(max_bytes));
     }
     Ok(FileChange::Content(stamp, content))
 }
@@ -139,7 +139,7 @@ pub fn read_secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
 }
 
 /// Checks that the file may contain a secret.
-fn check_stat(stat: &Stat, most: usize) -> Result<(), String> {
+fn check_stat(stat: &Stat, max_bytes: usize) -> Result<(), String> {
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err("is not a regular file".to_owned());
     }
@@ -152,14 +152,14 @@ fn check_stat(stat: &Stat, most: usize) -> Result<(), String> {
             "is open to other users (mode {mode:04o}); make it 0600"
         ));
     }
-    if u64::try_from(stat.st_size).is_ok_and(|size| size > most as u64) {
-        return Err(too_large_message(most));
+    if u64::try_from(stat.st_size).is_ok_and(|size| size > max_bytes as u64) {
+        return Err(too_large_message(max_bytes));
     }
     Ok(())
 }
 
-fn too_large_message(most: usize) -> String {
-    format!("is larger than {} KiB", most >> 10)
+fn too_large_message(max_bytes: usize) -> String {
+    format!("is larger than {} KiB", max_bytes >> 10)
 }
 
 /// Opens a file. Opens each directory on the path through the handle of its parent.
@@ -198,8 +198,8 @@ fn open_without_links(base: &Path, path: &Path) -> Result<OwnedFd, String> {
 /// Returns the reason that `name` was not opened.
 fn open_error(folder: &OwnedFd, name: &OsStr, error: Errno) -> String {
     let is_link = || {
-        let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
+        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
     };
     if matches!(error, Errno::NOTDIR | Errno::LOOP) && is_link() {
         return "is reached through a symbolic link; write the path that the link leads to"
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn put(path: &Path, text: &str, mode: u32) {
+    fn write_file(path: &Path, text: &str, mode: u32) {
         fs::write(path, text).unwrap();
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }
@@ -243,10 +243,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let base = root.path().join("plugins");
         fs::create_dir_all(base.join("folder")).unwrap();
-        put(&base.join("good"), "value", 0o600);
-        put(&base.join("read-only"), "value", 0o400);
-        put(&base.join("folder/good"), "value", 0o600);
-        put(&root.path().join("outside"), "value", 0o600);
+        write_file(&base.join("good"), "value", 0o600);
+        write_file(&base.join("read-only"), "value", 0o400);
+        write_file(&base.join("folder/good"), "value", 0o600);
+        write_file(&root.path().join("outside"), "value", 0o600);
         for path in [
             "good",
             "read-only",
@@ -260,10 +260,10 @@ mod tests {
             content(&base, root.path().join("outside").to_str().unwrap()).unwrap(),
             "value"
         );
-        put(&base.join("group"), "value", 0o640);
-        put(&base.join("world"), "value", 0o602);
-        put(&base.join("large"), &"x".repeat((1 << 10) + 1), 0o600);
-        put(&base.join("largest"), &"x".repeat(1 << 10), 0o600);
+        write_file(&base.join("group"), "value", 0o640);
+        write_file(&base.join("world"), "value", 0o602);
+        write_file(&base.join("large"), &"x".repeat((1 << 10) + 1), 0o600);
+        write_file(&base.join("largest"), &"x".repeat(1 << 10), 0o600);
         symlink("good", base.join("link")).unwrap();
         symlink("folder", base.join("way")).unwrap();
         symlink("loop", base.join("loop")).unwrap();
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn the_file_of_another_user_is_not_read() {
         let root = tempfile::tempdir().unwrap();
-        put(&root.path().join("file"), "value", 0o600);
+        write_file(&root.path().join("file"), "value", 0o600);
         let mut stat = fstat(File::open(root.path().join("file")).unwrap()).unwrap();
         assert_eq!(check_stat(&stat, 10), Ok(()));
         stat.st_uid += 1;
@@ -324,18 +324,18 @@ mod tests {
     fn file_counts_as_unchanged_only_after_a_while() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("file");
-        put(&path, "value", 0o600);
-        let look = |known: Option<&SecretFileStamp>| {
-            read_if_changed(root.path(), &path, 100, known).unwrap()
+        write_file(&path, "value", 0o600);
+        let read_again = |previous: Option<&SecretFileStamp>| {
+            read_if_changed(root.path(), &path, 100, previous).unwrap()
         };
-        let FileChange::Content(mut stamp, _) = look(None) else {
+        let FileChange::Content(mut stamp, _) = read_again(None) else {
             panic!("nothing was known")
         };
         // The file was just written, and may be written again within the same timestamp.
-        assert!(!stamp.is_old && matches!(look(Some(&stamp)), FileChange::Content(..)));
+        assert!(!stamp.is_old && matches!(read_again(Some(&stamp)), FileChange::Content(..)));
         stamp.is_old = true;
-        assert!(matches!(look(Some(&stamp)), FileChange::Unchanged));
+        assert!(matches!(read_again(Some(&stamp)), FileChange::Unchanged));
         fs::write(&path, "other").unwrap();
-        assert!(matches!(look(Some(&stamp)), FileChange::Content(..)));
+        assert!(matches!(read_again(Some(&stamp)), FileChange::Content(..)));
     }
 }

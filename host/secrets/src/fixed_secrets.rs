@@ -38,11 +38,11 @@ impl FixedSecrets {
     /// grant. Must run on a Tokio runtime.
     pub async fn fetch(
         secrets: &[SecretSpec],
-        (place, base): (&str, &Path),
+        (grant_name, plugin_folder): (&str, &Path),
         programs: &ProgramRunner,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
-        let mut running = JoinSet::new();
+        let mut tasks = JoinSet::new();
         let mut values = Vec::with_capacity(secrets.len());
         for (index, secret) in secrets.iter().enumerate() {
             if let SecretSource::Environment(name) = &secret.source {
@@ -54,20 +54,20 @@ impl FixedSecrets {
                 continue;
             };
             values.push(None);
-            let base = base.to_owned();
+            let folder = plugin_folder.to_owned();
             let source = secret.source.clone();
-            let place = place.to_owned();
+            let grant = grant_name.to_owned();
             let programs = programs.clone();
-            running.spawn(async move {
+            tasks.spawn(async move {
                 (
                     index,
-                    parse_program_output(programs.run(&place, &words, &base).await, &source),
+                    parse_program_output(programs.run(&grant, &words, &folder).await, &source),
                 )
             });
         }
-        while let Some(Ok((index, value))) = running.join_next().await {
-            if let Some(place) = values.get_mut(index) {
-                *place = Some(value);
+        while let Some(Ok((index, value))) = tasks.join_next().await {
+            if let Some(slot) = values.get_mut(index) {
+                *slot = Some(value);
             }
         }
         Self(values)
@@ -89,13 +89,13 @@ impl FixedSecrets {
         secrets: &[SecretSpec],
         value: impl Fn(&str) -> Option<String>,
     ) -> Self {
-        let of = |secret: &SecretSpec| {
+        let test_value = |secret: &SecretSpec| {
             secret
                 .source
                 .is_fixed()
                 .then(|| parse_variable(value(&secret.name)))
         };
-        Self(secrets.iter().map(of).collect())
+        Self(secrets.iter().map(test_value).collect())
     }
 }
 
@@ -116,7 +116,7 @@ fn parse_program_output(
     source: &SecretSource,
 ) -> Result<SecretValue, NoValue> {
     let is_keyring = matches!(source, SecretSource::Keyring { .. });
-    let absent = match output {
+    let reason = match output {
         Ok(output) if is_keyring => return SecretValue::parse(&output).map_err(NoValue::Invalid),
         Ok(output) => {
             return SecretValue::parse(&output)
@@ -131,5 +131,5 @@ fn parse_program_output(
         Err(failure) if is_keyring => format!("cannot be read: {KEYRING_PROGRAM} {failure}"),
         Err(failure) => failure.to_string(),
     };
-    Err(NoValue::Absent(absent))
+    Err(NoValue::Absent(reason))
 }

@@ -87,20 +87,20 @@ pub(crate) async fn run(
 async fn run_with_timeout(
     words: &[String],
     folder: &Path,
-    time: Duration,
+    time_limit: Duration,
 ) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(ProgramFailure::NotFound);
     };
     let mut command = Command::new(resolve_program(program, folder));
-    let kept = PASSED_VARIABLES
+    let variables = PASSED_VARIABLES
         .iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)));
     command
         .args(arguments)
         .current_dir(folder)
         .env_clear()
-        .envs(kept);
+        .envs(variables);
     // Discard standard error: its content and size are not bounded.
     command
         .stdin(Stdio::null())
@@ -112,7 +112,7 @@ async fn run_with_timeout(
         kind => ProgramFailure::Start(kind.to_string()),
     })?;
     let mut group = ProcessGroup::from_child(&child);
-    let output = timeout(time, read_output(child))
+    let output = timeout(time_limit, read_output(child))
         .await
         .unwrap_or(Err(ProgramFailure::Timeout));
     if !matches!(
@@ -233,8 +233,8 @@ mod tests {
                 .len(),
             MAX_OUTPUT_BYTES
         );
-        let none = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
-        assert_eq!(none, Err(ProgramFailure::NotFound));
+        let missing = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
+        assert_eq!(missing, Err(ProgramFailure::NotFound));
         assert!(matches!(
             run(&["/dev/null".to_owned()], Path::new("/")).await,
             Err(ProgramFailure::Start(_))
@@ -255,8 +255,8 @@ mod tests {
         // A grandchild holds the FIFO open: the end of the file marks the end of the program's last
         // process.
         let script = format!("exec 3<> {0}; sleep 1000 & sleep 1000", fifo.display());
-        let ended = shell(&script, Duration::from_millis(100)).await;
-        assert_eq!(ended, Err(ProgramFailure::Timeout));
+        let outcome = shell(&script, Duration::from_millis(100)).await;
+        assert_eq!(outcome, Err(ProgramFailure::Timeout));
         let path = fifo.clone();
         let read = tokio::task::spawn_blocking(move || {
             // With its own writer, opening does not block. Dropping the writer leaves only those of

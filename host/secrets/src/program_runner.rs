@@ -86,19 +86,19 @@ impl ProgramRunner {
         let Some(worker) = &self.0 else {
             return program::run(words, folder).await;
         };
-        let asking = worker
+        let sender = worker
             .request_sender()
             .map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
-        let (answer, answered) = oneshot::channel();
+        let (response_sender, response) = oneshot::channel();
         let request = ProgramRequest {
             grant: grant.to_owned(),
             words: words.to_owned(),
         };
-        asking
-            .send((request, answer))
+        sender
+            .send((request, response_sender))
             .await
             .map_err(|_| ProgramFailure::WorkerGone)?;
-        answered.await.unwrap_or(Err(ProgramFailure::WorkerGone))
+        response.await.unwrap_or(Err(ProgramFailure::WorkerGone))
     }
 }
 
@@ -151,14 +151,14 @@ async fn send_requests(
     pending: PendingPrograms,
 ) {
     let mut id = 0;
-    while let Some((request, answer)) = requests.recv().await {
+    while let Some((request, waiter)) = requests.recv().await {
         id += 1;
         match &mut *lock(&pending.0) {
-            Some(waiting) => drop(waiting.insert(id, answer)),
+            Some(waiters) => drop(waiters.insert(id, waiter)),
             None => return,
         }
         let text = serde_json::json!({"grant": request.grant, "words": request.words}).to_string();
-        let sent = async {
+        let sending = async {
             worker.write_u64_le(id).await?;
             worker
                 .write_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX))
@@ -166,7 +166,7 @@ async fn send_requests(
             worker.write_all(text.as_bytes()).await?;
             worker.flush().await
         };
-        if sent.await.is_err() {
+        if sending.await.is_err() {
             drop(lock(&pending.0).take());
             return;
         }
@@ -176,11 +176,11 @@ async fn send_requests(
 /// Receives responses until the worker ends. Requests that still wait then fail.
 async fn receive_responses(mut worker: impl AsyncRead + Unpin, pending: PendingPrograms) {
     while let Ok((id, output)) = read_response(&mut worker).await {
-        let waiting = lock(&pending.0)
+        let waiter = lock(&pending.0)
             .as_mut()
-            .and_then(|waiting| waiting.remove(&id));
+            .and_then(|waiters| waiters.remove(&id));
         // Fails if the caller no longer waits.
-        waiting.map(|answer| answer.send(output));
+        waiter.map(|sender| sender.send(output));
     }
     drop(lock(&pending.0).take());
 }
@@ -198,16 +198,16 @@ pub async fn serve(
     folder: &Path,
     allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let (answers, mut answered) = mpsc::channel::<(u64, ProgramOutput)>(1);
-    let mut running = JoinSet::new();
-    running.spawn(async move {
-        while let Some((id, answer)) = answered.recv().await {
-            if write_response(&mut output, id, answer).await.is_err() {
+    let (response_sender, mut responses) = mpsc::channel::<(u64, ProgramOutput)>(1);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        while let Some((id, response)) = responses.recv().await {
+            if write_response(&mut output, id, response).await.is_err() {
                 break;
             }
         }
     });
-    let places = Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS));
+    let permits = Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS));
     let allowed = Arc::new(allowed);
     loop {
         let Ok(id) = input.read_u64_le().await else {
@@ -235,25 +235,25 @@ pub async fn serve(
             .map(str::to_owned)
             .collect();
         // The semaphore is never closed.
-        let place = Arc::clone(&places).acquire_owned().await;
-        let answers = answers.clone();
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        let task_sender = response_sender.clone();
         let allowed = Arc::clone(&allowed);
         let folder = folder.to_owned();
-        running.spawn(async move {
-            let _place = place;
-            let asked = words.clone();
-            let fine = tokio::task::spawn_blocking(move || allowed(&grant, &asked))
+        tasks.spawn(async move {
+            let _permit = permit;
+            let checked_words = words.clone();
+            let is_allowed = tokio::task::spawn_blocking(move || allowed(&grant, &checked_words))
                 .await
                 .unwrap_or(false);
-            let output = if fine {
+            let output = if is_allowed {
                 program::run(&words, &folder).await
             } else {
                 Err(ProgramFailure::NotAllowed)
             };
-            drop(answers.send((id, output)).await);
+            drop(task_sender.send((id, output)).await);
         });
         // Remove finished tasks.
-        while running.try_join_next().is_some() {}
+        while tasks.try_join_next().is_some() {}
     }
 }
 

@@ -129,7 +129,7 @@ impl SecretFilter {
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.find_matches(text.as_bytes()).as_slice() {
             [] => Cow::Borrowed(text),
-            found => Cow::Owned(self.redact_matches(text, found, text.len())),
+            matches => Cow::Owned(self.redact_matches(text, matches, text.len())),
         }
     }
 
@@ -149,21 +149,21 @@ impl SecretFilter {
             return Vec::new();
         }
         let search = |text: &[u8]| {
-            let mut all = Vec::new();
+            let mut all_matches = Vec::new();
             for (index, finder) in self.finders.iter().enumerate() {
-                let mut found = Vec::new();
-                for one in finder.automaton.find_overlapping_iter(text) {
+                let mut matches = Vec::new();
+                for pattern_match in finder.automaton.find_overlapping_iter(text) {
                     push_merged(
-                        &mut found,
+                        &mut matches,
                         SecretMatch {
-                            range: one.range(),
-                            pattern: (index, one.pattern().as_usize()),
+                            range: pattern_match.range(),
+                            pattern: (index, pattern_match.pattern().as_usize()),
                         },
                     );
                 }
-                all.append(&mut found);
+                all_matches.append(&mut matches);
             }
-            merge_matches(all)
+            merge_matches(all_matches)
         };
         find_in_readings(text, MAX_ESCAPE_LEVELS, MAX_PERCENT_LEVELS, &search)
     }
@@ -171,11 +171,13 @@ impl SecretFilter {
     /// Returns the start of a possible partial secret at the end of `text`; the length of `text` if
     /// there is none.
     fn partial_match_start(&self, text: &[u8]) -> usize {
-        let whole = [TextReading::Unescaped, TextReading::PercentDecoded]
+        let complete_length = [TextReading::Unescaped, TextReading::PercentDecoded]
             .map(|reading| reading.complete_length(text))
             .into_iter()
             .min();
-        let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
+        let text = text
+            .get(..complete_length.unwrap_or_default())
+            .unwrap_or(text);
         let search = |text: &[u8]| {
             let patterns = self.finders.iter().enumerate().flat_map(|(index, finder)| {
                 finder
@@ -185,8 +187,8 @@ impl SecretFilter {
                     .map(move |(pattern, bytes)| ((index, pattern), bytes))
             });
             let starts = patterns.filter_map(|(pattern, bytes)| {
-                let longest = (1..=bytes.len().min(text.len())).rev();
-                let length = longest
+                let lengths = (1..=bytes.len().min(text.len())).rev();
+                let length = lengths
                     .into_iter()
                     .find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
                 Some(SecretMatch {
@@ -195,90 +197,100 @@ impl SecretFilter {
                 })
             });
             starts
-                .min_by_key(|found| found.range.start)
+                .min_by_key(|partial| partial.range.start)
                 .into_iter()
                 .collect()
         };
         // All ranges end at the end of the text, so they are merged into one.
         find_in_readings(text, MAX_ESCAPE_LEVELS, MAX_PERCENT_LEVELS, &search)
             .first()
-            .map_or(text.len(), |found| found.range.start)
+            .map_or(text.len(), |partial| partial.range.start)
     }
 
     /// Returns `text` up to `end`, with replacements for the matches.
-    fn redact_matches(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
+    fn redact_matches(&self, text: &str, matches: &[SecretMatch], end: usize) -> String {
         let mut out = String::new();
-        let mut shown = 0;
-        for SecretMatch { range, pattern } in found.iter().filter(|found| found.range.start < end) {
+        let mut copied_end = 0;
+        for SecretMatch { range, pattern } in matches.iter().filter(|found| found.range.start < end)
+        {
             // Extend the range to whole characters.
             let start = text.floor_char_boundary(range.start);
-            out.push_str(text.get(shown..start).unwrap_or_default());
+            out.push_str(text.get(copied_end..start).unwrap_or_default());
             let mark = self
                 .finders
                 .get(pattern.0)
                 .and_then(|finder| finder.marks.get(pattern.1));
             out.push_str(mark.map_or("[secret]", String::as_str));
-            shown = text.ceil_char_boundary(range.end);
+            copied_end = text.ceil_char_boundary(range.end);
         }
         out.push_str(
-            text.get(shown..text.floor_char_boundary(end))
+            text.get(copied_end..text.floor_char_boundary(end))
                 .unwrap_or_default(),
         );
         out
     }
 }
 
-/// Returns the matches that `search` finds in `text` and in its decoded readings, in order and
+/// Returns the matches that `automaton` finds in `text` and in its decoded readings, in order and
 /// without overlaps. Decodes at most `escape_levels` levels of escapes and `percent_levels` levels
 /// of percent-encoding.
 fn find_in_readings(
     text: &[u8],
-    escaped: u32,
-    encoded: u32,
+    escape_levels: u32,
+    percent_levels: u32,
     search: &dyn Fn(&[u8]) -> Vec<SecretMatch>,
 ) -> Vec<SecretMatch> {
-    let mut all = search(text);
-    let mut read = |reading: TextReading, escaped: u32, encoded: u32| {
+    let mut all_matches = search(text);
+    let mut search_reading = |reading: TextReading, inner_escapes: u32, inner_percents: u32| {
         if reading.is_applicable(text) {
-            let mut found = find_in_readings(&reading.decode(text), escaped, encoded, search);
-            reading.map_ranges(text, found.iter_mut().map(|found| &mut found.range));
-            all.append(&mut found);
+            let mut matches =
+                find_in_readings(&reading.decode(text), inner_escapes, inner_percents, search);
+            reading.map_ranges(text, matches.iter_mut().map(|found| &mut found.range));
+            all_matches.append(&mut matches);
         }
     };
     // Wrapping is the last encoding step, so undo it only at the outermost level. Content of a URL
     // is escaped as JSON at most once.
-    if escaped == MAX_ESCAPE_LEVELS && encoded == MAX_PERCENT_LEVELS {
-        read(TextReading::Unwrapped, 0, 0);
+    if escape_levels == MAX_ESCAPE_LEVELS && percent_levels == MAX_PERCENT_LEVELS {
+        search_reading(TextReading::Unwrapped, 0, 0);
     }
-    if escaped > 0 {
-        read(TextReading::Unescaped, escaped - 1, encoded.min(1));
+    if escape_levels > 0 {
+        search_reading(
+            TextReading::Unescaped,
+            escape_levels - 1,
+            percent_levels.min(1),
+        );
     }
-    if encoded > 0 {
-        read(TextReading::PercentDecoded, escaped.min(1), encoded - 1);
+    if percent_levels > 0 {
+        search_reading(
+            TextReading::PercentDecoded,
+            escape_levels.min(1),
+            percent_levels - 1,
+        );
     }
-    merge_matches(all)
+    merge_matches(all_matches)
 }
 
 /// Sorts the matches and merges those that overlap.
-fn merge_matches(mut all: Vec<SecretMatch>) -> Vec<SecretMatch> {
-    all.sort_by_key(|found| found.range.start);
-    let mut found = Vec::with_capacity(all.len());
-    for one in all {
-        push_merged(&mut found, one);
+fn merge_matches(mut matches: Vec<SecretMatch>) -> Vec<SecretMatch> {
+    matches.sort_by_key(|secret_match| secret_match.range.start);
+    let mut merged = Vec::with_capacity(matches.len());
+    for next in matches {
+        push_merged(&mut merged, next);
     }
-    found
+    merged
 }
 
 /// Appends a match and merges it with overlapping ones. The merged match has the pattern of the
 /// longest one, or of the first if they are equally long.
-fn push_merged(found: &mut Vec<SecretMatch>, mut new: SecretMatch) {
-    while let Some(last) = found.pop_if(|last| new.range.start < last.range.end) {
-        if last.range.len() >= new.range.len() {
-            new.pattern = last.pattern;
+fn push_merged(merged: &mut Vec<SecretMatch>, mut next: SecretMatch) {
+    while let Some(last) = merged.pop_if(|last| next.range.start < last.range.end) {
+        if last.range.len() >= next.range.len() {
+            next.pattern = last.pattern;
         }
-        new.range = new.range.start.min(last.range.start)..new.range.end.max(last.range.end);
+        next.range = next.range.start.min(last.range.start)..next.range.end.max(last.range.end);
     }
-    found.push(new);
+    merged.push(next);
 }
 
 impl SecretFinder {
@@ -303,8 +315,8 @@ impl SecretFinder {
         }
         let size: usize = patterns.iter().map(|pattern| pattern.len()).sum();
         let kind = (size > MAX_DFA_PATTERN_BYTES).then_some(AhoCorasickKind::ContiguousNFA);
-        let search = AhoCorasick::builder().kind(kind).build(&patterns);
-        let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
+        let automaton = AhoCorasick::builder().kind(kind).build(&patterns);
+        let search = automaton.map_err(|_| "the secrets are too long to redact".to_owned())?;
         Ok(Some(Self {
             automaton: search,
             patterns,
@@ -353,20 +365,20 @@ fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
             .unwrap_or(text);
         let hexadecimal = Zeroizing::new(hex::encode(bytes));
         // HTML forms write a space as a plus sign, even if other characters are percent-encoded.
-        let form = Zeroizing::new(text.replace(' ', "+"));
+        let form_encoded = Zeroizing::new(text.replace(' ', "+"));
         let upper = Zeroizing::new(hexadecimal.to_ascii_uppercase());
         let percent = [UNRESERVED, COMPONENT_UNRESERVED]
-            .map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
-        let plain = [text, json, &hexadecimal, &upper, &form]
+            .map(|encode_set| Zeroizing::new(utf8_percent_encode(text, encode_set).to_string()));
+        let plain = [text, json, &hexadecimal, &upper, &form_encoded]
             .into_iter()
             .chain(percent.iter().map(|text| text.as_str()));
         forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
         for pad in [&[][..], &[0], &[0, 0]] {
-            let before = pad.len();
+            let prefix_len = pad.len();
             let padded = Zeroizing::new([pad, bytes].concat());
             for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-                let whole = Zeroizing::new(base64.encode(&*padded));
-                forms.push(Zeroizing::new(stable_base64(&whole, before, &padded)));
+                let encoded = Zeroizing::new(base64.encode(&*padded));
+                forms.push(Zeroizing::new(stable_base64(&encoded, prefix_len, &padded)));
             }
         }
     }
@@ -377,8 +389,8 @@ fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
 
 /// Returns the base64 digits of `padded` that depend neither on its first `prefix_len` bytes nor on
 /// bytes that may follow.
-fn stable_base64(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
-    let start = (before * 8).div_ceil(6);
+fn stable_base64(base64: &str, prefix_len: usize, padded: &[u8]) -> Vec<u8> {
+    let start = (prefix_len * 8).div_ceil(6);
     let end = padded.len() * 8 / 6;
     base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
 }

@@ -83,13 +83,13 @@ impl SecretSource {
         let values = arguments
             .iter()
             .filter_map(|argument| Some(argument.split_once('=')?.1));
-        let named = arguments
+        let possible_files = arguments
             .iter()
             .map(String::as_str)
             .chain(values)
             .filter(|argument| !argument.is_empty());
         files.extend(
-            named
+            possible_files
                 .map(|argument| folder.join(argument))
                 .filter(|path| path.is_file()),
         );
@@ -109,9 +109,9 @@ impl SecretSource {
 fn lookup_paths(program: &str, folder: &Path) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut files = Vec::new();
-    for place in std::env::split_paths(&path).map(|place| folder.join(place).join(program)) {
-        let is_found = place.is_file();
-        files.push(place);
+    for candidate in std::env::split_paths(&path).map(|place| folder.join(place).join(program)) {
+        let is_found = candidate.is_file();
+        files.push(candidate);
         if is_found {
             break;
         }

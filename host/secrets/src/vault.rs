@@ -42,7 +42,7 @@ struct VaultState {
     /// Names of the secrets that have a value.
     names: Mutex<Vec<String>>,
     /// Locked while files are read.
-    state: Mutex<VaultCache>,
+    cache: Mutex<VaultCache>,
     /// Permit for reading files. A file system that hangs blocks only one thread.
     read_permit: Arc<Semaphore>,
 }
@@ -70,8 +70,8 @@ impl SecretVault {
     /// Returns an error if a fixed value cannot be redacted or carried. The message does not
     /// contain the value.
     pub fn new(
-        place: &str,
-        base: &Path,
+        grant_name: &str,
+        plugin_folder: &Path,
         secrets: Vec<SecretSpec>,
         fixed: FixedSecrets,
     ) -> Result<Self, String> {
@@ -79,20 +79,22 @@ impl SecretVault {
             return Ok(Self(None));
         }
         for (secret, value) in secrets.iter().zip(&fixed.0) {
-            let wrong = match value {
+            let defect = match value {
                 Some(Ok(value)) => check_value(secret, value).err(),
                 Some(Err(NoValue::Invalid(why))) => Some(why.clone()),
                 Some(Err(NoValue::Absent(_))) | None => None,
             };
-            if let Some(why) = wrong {
+            if let Some(why) = defect {
                 return Err(format!("secrets.{}: {} {why}", secret.name, secret.source));
             }
         }
         let file = |secret: &SecretSpec| match &secret.source {
-            SecretSource::File(path) => Some(WatchedFile::new(base.join(path), MAX_FILE_BYTES)),
+            SecretSource::File(path) => {
+                Some(WatchedFile::new(plugin_folder.join(path), MAX_FILE_BYTES))
+            }
             _ => None,
         };
-        let state = VaultCache {
+        let cache = VaultCache {
             files: secrets.iter().map(file).collect(),
             finder: None,
             anonymous: Arc::default(),
@@ -101,20 +103,20 @@ impl SecretVault {
         };
         let in_file = |secret: &SecretSpec| !secret.source.is_fixed();
         let is_fixed = !secrets.iter().any(in_file);
-        let place = place.to_owned();
-        let base = base.to_owned();
-        let turn = Arc::new(Semaphore::new(1));
-        let state = Mutex::new(state);
+        let owned_grant_name = grant_name.to_owned();
+        let owned_folder = plugin_folder.to_owned();
+        let read_permit = Arc::new(Semaphore::new(1));
+        let cache_mutex = Mutex::new(cache);
         let names = Mutex::default();
         let inner = VaultState {
-            grant_name: place,
-            plugin_folder: base,
+            grant_name: owned_grant_name,
+            plugin_folder: owned_folder,
             secrets,
             fixed,
             is_fixed,
             names,
-            state,
-            read_permit: turn,
+            cache: cache_mutex,
+            read_permit,
         };
         inner.rebuild(&mut inner.lock_cache())?;
         inner.update_names(&inner.lock_cache());
@@ -128,11 +130,11 @@ impl SecretVault {
     ///
     /// Returns an error if the names or sources differ, or if the values are too long.
     pub fn with_rules(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
-        let own = self.secrets();
-        let same = |(one, two): (&SecretSpec, &SecretSpec)| {
+        let current = self.secrets();
+        let is_same = |(one, two): (&SecretSpec, &SecretSpec)| {
             one.name == two.name && one.source == two.source
         };
-        if own.len() != secrets.len() || !own.iter().zip(&secrets).all(same) {
+        if current.len() != secrets.len() || !current.iter().zip(&secrets).all(is_same) {
             return Err("the secrets are not those of the version in service".to_owned());
         }
         match &self.0 {
@@ -151,10 +153,10 @@ impl SecretVault {
         let Some(inner) = &self.0 else {
             return Vec::new();
         };
-        let mut state = inner.lock_cache();
-        inner.reload_files(&mut state, false);
-        inner.update_names(&state);
-        let shared = inner.secrets.iter().zip(inner.shared_values(&state));
+        let mut cache = inner.lock_cache();
+        inner.reload_files(&mut cache, false);
+        inner.update_names(&cache);
+        let shared = inner.secrets.iter().zip(inner.shared_values(&cache));
         let problem = |(secret, value): (&SecretSpec, Option<Result<&SecretValue, &str>>)| {
             let why = value?.err()?;
             Some(format!(
@@ -196,27 +198,26 @@ impl SecretVault {
         let inner = Arc::clone(inner);
         let caller = caller.cloned();
         // The semaphore is never closed.
-        let turn = Arc::clone(&inner.read_permit).acquire_owned().await;
-        let looked = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+        let permit = Arc::clone(&inner.read_permit).acquire_owned().await;
+        let task = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
             inner.open(caller.as_ref())
         });
-        looked
-            .await
+        task.await
             .map_err(|error| format!("reading its secrets failed: {error}"))
     }
 }
 
 impl VaultState {
     fn lock_cache(&self) -> MutexGuard<'_, VaultCache> {
-        self.state.lock()
+        self.cache.lock()
     }
 
     /// Returns the value of each secret, or the reason that it has none; `None` for the secrets
     /// that each caller has.
     fn shared_values<'a>(
         &'a self,
-        state: &'a VaultCache,
+        cache: &'a VaultCache,
     ) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
         self.secrets
             .iter()
@@ -224,7 +225,7 @@ impl VaultState {
             .map(|(index, secret)| match &secret.source {
                 SecretSource::CallerFolder(_) => None,
                 SecretSource::File(_) => {
-                    let file = state.files.get(index).and_then(Option::as_ref);
+                    let file = cache.files.get(index).and_then(Option::as_ref);
                     file.map(|file| file.value.as_ref().map_err(String::as_str))
                 }
                 SecretSource::Environment(_)
@@ -239,72 +240,73 @@ impl VaultState {
     }
 
     /// Stores the names of the secrets that have a value.
-    fn update_names(&self, state: &VaultCache) {
-        let has =
+    fn update_names(&self, cache: &VaultCache) {
+        let has_value =
             |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
-        let known = self
+        let available = self
             .secrets
             .iter()
-            .zip(self.shared_values(state))
-            .filter(|(_, value)| has(value));
-        let names = known.map(|(secret, _)| secret.name.clone()).collect();
+            .zip(self.shared_values(cache))
+            .filter(|(_, value)| has_value(value));
+        let names = available.map(|(secret, _)| secret.name.clone()).collect();
         *self.names.lock() = names;
     }
 
     /// Reads the shared files that have changed. Logs the changes if `log_changes` is set.
-    fn reload_files(&self, state: &mut VaultCache, aloud: bool) {
+    fn reload_files(&self, cache: &mut VaultCache, log_changes: bool) {
         let mut changed = false;
-        for (secret, file) in self.secrets.iter().zip(&mut state.files) {
+        for (secret, file) in self.secrets.iter().zip(&mut cache.files) {
             let Some(file) = file else { continue };
             if file.reload(&self.plugin_folder, |value| check_value(secret, value)) {
                 changed = true;
-                if aloud {
+                if log_changes {
                     self.log_file(secret, &secret.source, file);
                 }
             }
         }
-        if changed && let Err(why) = self.rebuild(state) {
+        if changed && let Err(why) = self.rebuild(cache) {
             // Do not use a value that cannot be redacted.
             tracing::warn!(
                 "{}: {why}, so the secrets in files have no value",
                 self.grant_name
             );
-            state
+            cache
                 .files
                 .iter_mut()
                 .flatten()
                 .for_each(|file| file.value = Err("cannot be redacted".to_owned()));
             // Rebuild with only the fixed values. This succeeded in `new`.
-            let _made = self.rebuild(state);
+            let _rebuilt = self.rebuild(cache);
         }
     }
 
     /// Rebuilds the finder and the secrets for calls from the shared values.
-    fn rebuild(&self, state: &mut VaultCache) -> Result<(), String> {
-        let values = self.secrets.iter().zip(self.shared_values(state));
-        let known = values.filter_map(|(secret, value)| Some((secret.name.as_str(), value?.ok()?)));
-        state.finder = SecretFinder::new(known)?.map(Arc::new);
-        state.version += 1;
-        state.anonymous = Arc::new(self.build_call_secrets(state, None, &[], None));
+    fn rebuild(&self, cache: &mut VaultCache) -> Result<(), String> {
+        let values = self.secrets.iter().zip(self.shared_values(cache));
+        let available =
+            values.filter_map(|(secret, value)| Some((secret.name.as_str(), value?.ok()?)));
+        cache.finder = SecretFinder::new(available)?.map(Arc::new);
+        cache.version += 1;
+        cache.anonymous = Arc::new(self.build_call_secrets(cache, None, &[], None));
         Ok(())
     }
 
     /// Builds the secrets for a call: the shared values and those of the caller's files.
     fn build_call_secrets(
         &self,
-        state: &VaultCache,
+        cache: &VaultCache,
         caller: Option<&CallerIdentity>,
-        own: &[WatchedFile],
+        caller_files: &[WatchedFile],
         finder: Option<&Arc<SecretFinder>>,
     ) -> CallSecrets {
-        let secrets = SecretFilter::from_finders(state.finder.iter().chain(finder).cloned());
-        let mut opened = CallSecrets {
+        let secrets = SecretFilter::from_finders(cache.finder.iter().chain(finder).cloned());
+        let mut call_secrets = CallSecrets {
             filter: Arc::new(secrets),
             ..CallSecrets::default()
         };
-        let mut own = own.iter();
-        for (secret, value) in self.secrets.iter().zip(self.shared_values(state)) {
-            let (value, caller, without) = match value {
+        let mut remaining_files = caller_files.iter();
+        for (secret, value) in self.secrets.iter().zip(self.shared_values(cache)) {
+            let (value, caller, withheld) = match value {
                 Some(value) => (
                     value.ok(),
                     None,
@@ -312,7 +314,9 @@ impl VaultState {
                 ),
                 None => match caller {
                     Some(caller) => {
-                        let value = own.next().and_then(|file| file.value.as_ref().ok());
+                        let value = remaining_files
+                            .next()
+                            .and_then(|file| file.value.as_ref().ok());
                         (
                             value,
                             Some(caller.clone()),
@@ -326,42 +330,44 @@ impl VaultState {
                     ),
                 },
             };
-            let Some(carried) = &secret.credential_rule else {
+            let Some(rule) = &secret.credential_rule else {
                 continue;
             };
             match value {
                 Some(value) => {
-                    opened.credentials.push(RequestCredential::new(
+                    call_secrets.credentials.push(RequestCredential::new(
                         &secret.name,
-                        carried.clone(),
+                        rule.clone(),
                         caller,
                         value.clone(),
                     ));
                 }
-                None => opened.withheld.push((carried.origins().to_vec(), without)),
+                None => call_secrets
+                    .withheld
+                    .push((rule.origins().to_vec(), withheld)),
             }
         }
-        opened
+        call_secrets
     }
 
     /// Returns the secrets for a call of `caller`. Blocks.
     fn open(&self, caller: Option<&CallerIdentity>) -> Arc<CallSecrets> {
         let mut guard = self.lock_cache();
-        let state = &mut *guard;
-        self.reload_files(state, true);
+        let cache = &mut *guard;
+        self.reload_files(cache, true);
         let Some(caller) = caller else {
-            return Arc::clone(&state.anonymous);
+            return Arc::clone(&cache.anonymous);
         };
-        let mut own = match state.callers.remove(caller) {
+        let mut caller_secrets = match cache.callers.remove(caller) {
             Some(own) => own,
             None => match self.caller_files(caller) {
                 Some(own) => own,
                 // The caller's name is too long for a file name.
-                None => return Arc::new(self.build_call_secrets(state, Some(caller), &[], None)),
+                None => return Arc::new(self.build_call_secrets(cache, Some(caller), &[], None)),
             },
         };
         let mut changed = false;
-        for ((secret, folder), file) in self.caller_secrets().zip(&mut own.files) {
+        for ((secret, folder), file) in self.caller_secrets().zip(&mut caller_secrets.files) {
             if file.reload(&self.plugin_folder, |value| check_value(secret, value)) {
                 changed = true;
                 let path = folder.join(caller.path().unwrap_or_default());
@@ -369,36 +375,37 @@ impl VaultState {
             }
         }
         if changed {
-            let values = self.caller_secrets().zip(&own.files);
-            let known = values.filter_map(|((secret, _), file)| {
+            let values = self.caller_secrets().zip(&caller_secrets.files);
+            let available = values.filter_map(|((secret, _), file)| {
                 Some((secret.name.as_str(), file.value.as_ref().ok()?))
             });
-            match SecretFinder::new(known) {
-                Ok(finder) => own.finder = finder.map(Arc::new),
+            match SecretFinder::new(available) {
+                Ok(finder) => caller_secrets.finder = finder.map(Arc::new),
                 Err(why) => {
                     tracing::warn!("{}: {why}", self.grant_name);
-                    own.files
+                    caller_secrets
+                        .files
                         .iter_mut()
                         .for_each(|file| file.value = Err("cannot be redacted".to_owned()));
-                    own.finder = None;
+                    caller_secrets.finder = None;
                 }
             }
         }
-        let opened = match &own.call_secrets {
-            Some((version, opened)) if !changed && *version == state.version => Arc::clone(opened),
+        let call_secrets = match &caller_secrets.call_secrets {
+            Some((version, cached)) if !changed && *version == cache.version => Arc::clone(cached),
             _ => {
-                let opened = Arc::new(self.build_call_secrets(
-                    state,
+                let built = Arc::new(self.build_call_secrets(
+                    cache,
                     Some(caller),
-                    &own.files,
-                    own.finder.as_ref(),
+                    &caller_secrets.files,
+                    caller_secrets.finder.as_ref(),
                 ));
-                own.call_secrets = Some((state.version, Arc::clone(&opened)));
-                opened
+                caller_secrets.call_secrets = Some((cache.version, Arc::clone(&built)));
+                built
             }
         };
-        state.callers.insert(caller.clone(), own);
-        opened
+        cache.callers.insert(caller.clone(), caller_secrets);
+        call_secrets
     }
 
     /// Returns the secrets that have a value for each caller, and their directories.
@@ -429,12 +436,12 @@ impl VaultState {
 
     /// Logs the result of reading a file, without its value.
     fn log_file(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
-        let place = &self.grant_name;
+        let grant_name = &self.grant_name;
         let name = &secret.name;
         match &file.value {
-            Ok(_) => tracing::info!("{place}: secrets.{name}: {source} was read"),
+            Ok(_) => tracing::info!("{grant_name}: secrets.{name}: {source} was read"),
             Err(why) => tracing::warn!(
-                "{place}: secrets.{name}: {source} {why}, {}",
+                "{grant_name}: secrets.{name}: {source} {why}, {}",
                 secret.missing_value_effect()
             ),
         }
@@ -446,7 +453,7 @@ fn check_value(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
     secret
         .credential_rule
         .as_ref()
-        .map_or(Ok(()), |carried| carried.check_value(value))
+        .map_or(Ok(()), |rule| rule.check_value(value))
 }
 
 /// Vaults are equal if the same secrets have the same values. Values in files are not compared,

@@ -18,10 +18,10 @@ pub(crate) struct WatchedFile {
 
 impl WatchedFile {
     /// Creates an entry for the file `path`, which has not been read yet.
-    pub(crate) fn new(path: PathBuf, most: usize) -> Self {
+    pub(crate) fn new(path: PathBuf, max_bytes: usize) -> Self {
         Self {
             path,
-            max_bytes: most,
+            max_bytes,
             stamp: None,
             value: Err("has not been read".to_owned()),
         }
@@ -64,7 +64,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("token");
         let mut watched = WatchedFile::new(path.clone(), 100);
-        let mut look = || {
+        let mut reload = || {
             let changed = watched.reload(root.path(), |_| Ok(()));
             (
                 changed,
@@ -76,28 +76,28 @@ mod tests {
             )
         };
         let private = || fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(look(), (true, Err("does not exist".to_owned())));
-        assert_eq!(look(), (false, Err("does not exist".to_owned())));
+        assert_eq!(reload(), (true, Err("does not exist".to_owned())));
+        assert_eq!(reload(), (false, Err("does not exist".to_owned())));
         fs::write(&path, "value-one\n").unwrap();
         private();
-        assert_eq!(look(), (true, Ok("value-one".to_owned())));
-        assert_eq!(look(), (false, Ok("value-one".to_owned())));
+        assert_eq!(reload(), (true, Ok("value-one".to_owned())));
+        assert_eq!(reload(), (false, Ok("value-one".to_owned())));
         // The new value has the same length and is written within the same timestamp.
         fs::write(&path, "value-two\n").unwrap();
-        assert_eq!(look(), (true, Ok("value-two".to_owned())));
+        assert_eq!(reload(), (true, Ok("value-two".to_owned())));
         fs::write(root.path().join("new"), "value-three").unwrap();
         fs::rename(root.path().join("new"), &path).unwrap();
         private();
-        assert_eq!(look(), (true, Ok("value-three".to_owned())));
+        assert_eq!(reload(), (true, Ok("value-three".to_owned())));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(
-            look(),
+            reload(),
             (
                 true,
                 Err("is open to other users (mode 0644); make it 0600".to_owned())
             )
         );
         fs::remove_file(&path).unwrap();
-        assert_eq!(look(), (true, Err("does not exist".to_owned())));
+        assert_eq!(reload(), (true, Err("does not exist".to_owned())));
     }
 }

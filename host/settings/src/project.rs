@@ -123,7 +123,7 @@ impl BuildRequirement {
             .arg("-c")
             .arg(&self.command)
             .output();
-        let said = match output {
+        let printed = match output {
             Ok(output) if output.status.success() => {
                 format!(
                     "{}{}",
@@ -138,7 +138,7 @@ impl BuildRequirement {
                 ));
             }
         };
-        self.check_version(&said)
+        self.check_version(&printed)
             .map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
@@ -147,15 +147,15 @@ impl BuildRequirement {
     /// # Errors
     ///
     /// Returns the version that was found, and the required one.
-    pub fn check_version(&self, said: &str) -> Result<(), String> {
-        let (Some(least), Some(found)) = (&self.version, version::find_version(said)) else {
+    pub fn check_version(&self, output: &str) -> Result<(), String> {
+        let (Some(minimum), Some(found)) = (&self.version, version::find_version(output)) else {
             return Ok(());
         };
-        match version::is_at_least(&found, least) {
+        match version::is_at_least(&found, minimum) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(format!("is {found}, but {least} or newer is needed")),
+            Ok(false) => Err(format!("is {found}, but {minimum} or newer is needed")),
             Err(error) => Err(format!(
-                "cannot be compared with {least:?}, which is not a version ({error})"
+                "cannot be compared with {minimum:?}, which is not a version ({error})"
             )),
         }
     }

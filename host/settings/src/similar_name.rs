@@ -29,7 +29,7 @@ pub fn similar_toml_stems(name: &str) -> Vec<String> {
     }
     let name = ADDED_EXTENSIONS
         .iter()
-        .find_map(|more| name.strip_suffix(more))
+        .find_map(|added| name.strip_suffix(added))
         .unwrap_or(name);
     let Some((mut stem, extension)) = name.rsplit_once('.') else {
         return Vec::new();
@@ -39,8 +39,8 @@ pub fn similar_toml_stems(name: &str) -> Vec<String> {
     if !is_word || strsim::osa_distance(extension, "toml") > 1 {
         return Vec::new();
     }
-    for more in [".wasm", ".toml"] {
-        stem = stem.strip_suffix(more).unwrap_or(stem);
+    for suffix in [".wasm", ".toml"] {
+        stem = stem.strip_suffix(suffix).unwrap_or(stem);
     }
     let mut stems = vec![without_space(stem)];
     while let Some(shorter) = without_copy_mark(stem) {

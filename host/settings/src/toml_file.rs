@@ -46,13 +46,13 @@ pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake>
         let (line, column) = error
             .span()
             .map_or((1, 1), |span| position(text, span.start));
-        let words = explain(error.message());
+        let message = explain(error.message());
         // The message already contains an unknown key.
         TomlMistake {
             line,
             column,
-            key: key.filter(|_| !words.starts_with("unknown key")),
-            message: words,
+            key: key.filter(|_| !message.starts_with("unknown key")),
+            message,
         }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
@@ -153,7 +153,7 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
         // Below 0.8, a suggestion is more often wrong than right.
-        .filter(|(likeness, _)| *likeness >= 0.8)
+        .filter(|(similarity, _)| *similarity >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }

@@ -4,8 +4,8 @@ use semver::{Comparator, Op, Version, VersionReq};
 
 /// Returns the first version in a program's output: numbers separated by dots. Missing parts count
 /// as zero.
-pub fn find_version(said: &str) -> Option<Version> {
-    let words = said
+pub fn find_version(output: &str) -> Option<Version> {
+    let words = output
         .split(|c: char| !(c.is_ascii_digit() || c == '.'))
         .map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
@@ -20,11 +20,11 @@ pub fn find_version(said: &str) -> Option<Version> {
 /// # Errors
 ///
 /// Returns an error if `minimum` is not a version.
-pub fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
-    let mut least = Comparator::parse(least)?;
-    least.op = Op::GreaterEq;
+pub fn is_at_least(version: &Version, minimum: &str) -> Result<bool, semver::Error> {
+    let mut comparator = Comparator::parse(minimum)?;
+    comparator.op = Op::GreaterEq;
     Ok(VersionReq {
-        comparators: vec![least],
+        comparators: vec![comparator],
     }
     .matches(version))
 }

@@ -92,14 +92,16 @@ fn kernel() -> io::Result<&'static Mutex<KernelSocket>> {
 /// # Errors
 ///
 /// Returns an error if the kernel does not support the request, or rejects it.
-pub fn connection_user(peer: SocketAddr, own: SocketAddr) -> io::Result<Option<u32>> {
+pub fn connection_user(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<u32>> {
     let peer = canonical(peer);
-    let own = canonical(own);
-    let found = find_socket(peer, own)?;
+    let local = canonical(local);
+    let socket = find_socket(peer, local)?;
     // For a socket without an inode, kernels report the superuser as its user.
-    Ok(found
-        .filter(|found| found.local == peer && found.remote == own && found.inode != 0)
-        .map(|found| found.user))
+    Ok(socket
+        .filter(|candidate| {
+            candidate.local == peer && candidate.remote == local && candidate.inode != 0
+        })
+        .map(|socket| socket.user))
 }
 
 /// Returns whether users of connections to this address can be looked up. A socket must listen on
@@ -185,7 +187,7 @@ fn request(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Vec<u8> {
 /// Parses a message with an `inet_diag_msg`.
 fn parse_socket(reply: &[u8]) -> io::Result<FoundSocket> {
     let [family] = field(reply, 16)?;
-    let end = |port: usize, address: usize| -> io::Result<SocketAddr> {
+    let parse_end = |port: usize, address: usize| -> io::Result<SocketAddr> {
         let ip = if family == IPV4 {
             IpAddr::from(field::<4>(reply, address)?)
         } else {
@@ -198,8 +200,8 @@ fn parse_socket(reply: &[u8]) -> io::Result<FoundSocket> {
         )))
     };
     Ok(FoundSocket {
-        local: end(20, 24)?,
-        remote: end(22, 40)?,
+        local: parse_end(20, 24)?,
+        remote: parse_end(22, 40)?,
         user: u32::from_ne_bytes(field(reply, 80)?),
         inode: u32::from_ne_bytes(field(reply, 84)?),
     })
@@ -229,27 +231,28 @@ mod tests {
     #[test]
     fn user_of_a_connection_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = listener.local_addr().unwrap();
-        assert!(can_find_users(own));
+        let local = listener.local_addr().unwrap();
+        assert!(can_find_users(local));
         let user = Some(rustix::process::geteuid().as_raw());
         // The second is a socket for IPv6 with an IPv4 connection.
         for host in ["127.0.0.1", "::ffff:127.0.0.1"] {
-            let stream = TcpStream::connect((host.parse::<IpAddr>().unwrap(), own.port())).unwrap();
+            let stream =
+                TcpStream::connect((host.parse::<IpAddr>().unwrap(), local.port())).unwrap();
             let (accepted, peer) = listener.accept().unwrap();
-            assert_eq!(connection_user(peer, own).unwrap(), user, "{host}");
+            assert_eq!(connection_user(peer, local).unwrap(), user, "{host}");
             assert_eq!(
-                connection_user(stream.local_addr().unwrap(), own).unwrap(),
+                connection_user(stream.local_addr().unwrap(), local).unwrap(),
                 user,
                 "{host}"
             );
             assert_eq!(
-                connection_user(own, peer).unwrap(),
+                connection_user(local, peer).unwrap(),
                 user,
                 "the other direction"
             );
             // No process has this end of the connection open.
             drop(stream);
-            assert_eq!(connection_user(peer, own).unwrap(), None, "{host}");
+            assert_eq!(connection_user(peer, local).unwrap(), None, "{host}");
             drop(accepted);
         }
     }
@@ -257,13 +260,13 @@ mod tests {
     #[test]
     fn missing_connection_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = listener.local_addr().unwrap();
-        let other = SocketAddr::new(own.ip(), if own.port() == 1 { 2 } else { 1 });
-        assert_eq!(connection_user(other, own).unwrap(), None);
+        let local = listener.local_addr().unwrap();
+        let other = SocketAddr::new(local.ip(), if local.port() == 1 { 2 } else { 1 });
+        assert_eq!(connection_user(other, local).unwrap(), None);
         // A listening socket is not an end of a connection.
-        assert_eq!(connection_user(own, other).unwrap(), None);
+        assert_eq!(connection_user(local, other).unwrap(), None);
         assert_eq!(
-            connection_user("[::1]:1".parse().unwrap(), own).unwrap(),
+            connection_user("[::1]:1".parse().unwrap(), local).unwrap(),
             None
         );
         assert!(!can_find_users(other), "nobody listens there");

@@ -49,10 +49,13 @@ impl SocketFile {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        let folder =
-            File::open(folder).and_then(|opened| opened.metadata().map(|found| (opened, found)));
+        let folder = File::open(folder).and_then(|folder_file| {
+            folder_file
+                .metadata()
+                .map(|metadata| (folder_file, metadata))
+        });
         let folder = match folder {
-            Ok((opened, found)) if found.is_dir() => opened,
+            Ok((opened, metadata)) if metadata.is_dir() => opened,
             Ok(_) => return Err(invalid_path("its folder is a file")),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(invalid_path("its folder does not exist"));
@@ -66,25 +69,25 @@ impl SocketFile {
         };
         // If two programs find an abandoned socket, the lock makes the second one find the first
         // one's socket. Closing the directory releases the lock.
-        let _locked = lock_directory(folder)?;
+        let _lock = lock_directory(folder)?;
         remove_abandoned(path, &address)?;
         let socket = new_socket()?;
         let mode = mode & 0o777;
         // The file inherits the socket's mode, so that it never has another one.
         fchmod(&socket, Mode::from_raw_mode(mode))?;
         bind(&socket, &address).map_err(io::Error::from)?;
-        let held = open(
+        let handle = open(
             path,
             OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
-        let found = fstat(&held)?;
+        let stat = fstat(&handle)?;
         let file = Self {
             path: path.to_owned(),
-            handle: held,
+            handle,
         };
         // Restore the mode bits that the umask removed. Clients cannot connect yet.
-        if found.st_mode & 0o777 != mode {
+        if stat.st_mode & 0o777 != mode {
             fs::set_permissions(path, Permissions::from_mode(mode))?;
         }
         listen(&socket, BACKLOG)?;
@@ -99,10 +102,11 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let (Ok(own), Ok(found)) = (fstat(&self.handle), self.path.symlink_metadata()) else {
+        let (Ok(own_stat), Ok(metadata)) = (fstat(&self.handle), self.path.symlink_metadata())
+        else {
             return;
         };
-        if (own.st_dev, own.st_ino) == (found.dev(), found.ino()) {
+        if (own_stat.st_dev, own_stat.st_ino) == (metadata.dev(), metadata.ino()) {
             // If removal fails, the next program replaces the file.
             drop(fs::remove_file(&self.path));
         }
@@ -113,11 +117,11 @@ impl Drop for SocketFile {
 pub fn is_abandoned(path: &Path) -> bool {
     let is_socket = path
         .symlink_metadata()
-        .is_ok_and(|found| found.file_type().is_socket());
-    let refused = |address| {
+        .is_ok_and(|metadata| metadata.file_type().is_socket());
+    let refuses_connections = |address| {
         new_socket().is_ok_and(|socket| connect(socket, &address) == Err(Errno::CONNREFUSED))
     };
-    is_socket && socket_address(path).is_ok_and(refused)
+    is_socket && socket_address(path).is_ok_and(refuses_connections)
 }
 
 fn new_socket() -> io::Result<OwnedFd> {
@@ -151,34 +155,34 @@ fn lock_directory(folder: File) -> io::Result<File> {
         // On a file system without locks, continue without one.
         _ => return Ok(folder),
     }
-    let (sender, locked) = channel();
-    let waiting = thread::spawn(move || {
+    let (sender, lock_receiver) = channel();
+    let lock_thread = thread::spawn(move || {
         let _ = flock(&folder, FlockOperation::LockExclusive);
         // Fails if the caller's timeout has expired.
         drop(sender.send(folder));
     });
-    let folder = locked.recv_timeout(LOCK_TIMEOUT);
+    let folder = lock_receiver.recv_timeout(LOCK_TIMEOUT);
     let folder = folder.map_err(|_| {
         io::Error::new(
             ErrorKind::WouldBlock,
             "another program holds a lock on its folder",
         )
     })?;
-    drop(waiting.join());
+    drop(lock_thread.join());
     Ok(folder)
 }
 
 /// Removes the socket of a program that has ended. Leaves all other files unchanged.
 fn remove_abandoned(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
-    let found = match path.symlink_metadata() {
-        Ok(found) => found.file_type(),
+    let file_type = match path.symlink_metadata() {
+        Ok(metadata) => metadata.file_type(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !found.is_socket() {
-        let kind = if found.is_dir() {
+    if !file_type.is_socket() {
+        let kind = if file_type.is_dir() {
             "a folder"
-        } else if found.is_symlink() {
+        } else if file_type.is_symlink() {
             "a symbolic link"
         } else {
             "a file that is not a socket"
@@ -294,24 +298,24 @@ mod tests {
         drop(UnixListener::bind(at("socket")).unwrap());
         symlink(at("socket"), at("link")).unwrap();
         symlink(at("nowhere"), at("dangling")).unwrap();
-        let said = |path: &Path| SocketFile::bind(path, 0o600).unwrap_err().to_string();
+        let bind_error = |path: &Path| SocketFile::bind(path, 0o600).unwrap_err().to_string();
         assert_eq!(
-            said(&at("file")),
+            bind_error(&at("file")),
             "there is a file that is not a socket already, which is left unchanged"
         );
         assert_eq!(
-            said(&at("folder")),
+            bind_error(&at("folder")),
             "there is a folder already, which is left unchanged"
         );
         for link in ["link", "dangling"] {
             assert_eq!(
-                said(&at(link)),
+                bind_error(&at(link)),
                 "there is a symbolic link already, which is left unchanged"
             );
         }
-        assert_eq!(said(&at("missing/s")), "its folder does not exist");
-        assert_eq!(said(&at("file/s")), "its folder is a file");
-        assert!(said(&at(&"x".repeat(108))).contains("at most 107"));
+        assert_eq!(bind_error(&at("missing/s")), "its folder does not exist");
+        assert_eq!(bind_error(&at("file/s")), "its folder is a file");
+        assert!(bind_error(&at(&"x".repeat(108))).contains("at most 107"));
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "kept");
         assert!(
             at("folder").is_dir()

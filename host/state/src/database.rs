@@ -34,7 +34,7 @@ pub struct StateDatabase(Arc<DatabaseState>);
 #[derive(Debug)]
 struct DatabaseState {
     folder: PathBuf,
-    total: ByteSize,
+    max_total: ByteSize,
     current: Mutex<Option<Arc<OpenDatabase>>>,
     /// Permit for opening the database.
     open_permit: Arc<Semaphore>,
@@ -56,10 +56,10 @@ struct OpenDatabase {
 impl StateDatabase {
     /// Creates the database in `folder`, which stores at most about `max_total` for all owners
     /// together. Opens and creates no file before the first use.
-    pub fn new(folder: PathBuf, total: ByteSize) -> Self {
+    pub fn new(folder: PathBuf, max_total: ByteSize) -> Self {
         Self(Arc::new(DatabaseState {
             folder,
-            total,
+            max_total,
             current: Mutex::default(),
             open_permit: Arc::new(Semaphore::new(1)),
             read_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)),
@@ -109,18 +109,18 @@ impl StateDatabase {
         caller: Option<&str>,
         bucket: Option<&str>,
     ) -> Result<QuotaUsage, StateError> {
-        let which = EntrySelection {
+        let selection = EntrySelection {
             plugin: plugin.to_owned(),
             caller: caller.map(str::to_owned),
             bucket: bucket.map(str::to_owned),
         };
-        let opened = self.get_or_open(&UnmeteredPayer).await?;
+        let open_database = self.get_or_open(&UnmeteredPayer).await?;
         run_blocking(move || {
-            let transaction = opened
+            let transaction = open_database
                 .database
                 .begin_write()
                 .map_err(OperationFailure::from)?;
-            let cleared = usage::delete_entries(&transaction, &which)?;
+            let cleared = usage::delete_entries(&transaction, &selection)?;
             transaction.commit()?;
             Ok(cleared)
         })
@@ -136,17 +136,17 @@ impl StateDatabase {
         + 'static,
     ) -> Result<T, StateError> {
         let permit = Arc::clone(&self.0.read_permits).acquire_owned().await;
-        let opened = self.get_or_open(&*payer).await?;
+        let open_database = self.get_or_open(&*payer).await?;
         run_blocking(move || {
             let _permit = permit;
-            let read = || work(&opened.database.begin_read()?, &*payer);
+            let run_work = || work(&open_database.database.begin_read()?, &*payer);
             let result = if payer.is_due() {
                 Err(StateError::Stopped.into())
             } else {
-                run_charged(&*payer, read)
+                run_charged(&*payer, run_work)
             };
             if matches!(result, Err(OperationFailure::Database(_))) {
-                opened.failed.store(true, Ordering::Relaxed);
+                open_database.failed.store(true, Ordering::Relaxed);
             }
             result
         })
@@ -163,26 +163,26 @@ impl StateDatabase {
         change.check()?;
         let bytes = u32::try_from(change.bytes().max(MIN_CHANGE_BYTES)).unwrap_or(u32::MAX);
         // The semaphore is never closed.
-        let Ok(waiting) = Arc::clone(&self.0.queue_permits)
+        let Ok(queue_permit) = Arc::clone(&self.0.queue_permits)
             .acquire_many_owned(bytes)
             .await
         else {
             return Err(StateError::Stopped);
         };
-        let opened = self.get_or_open(&*payer).await?;
-        let (reply, answer) = oneshot::channel();
+        let open_database = self.get_or_open(&*payer).await?;
+        let (reply, response) = oneshot::channel();
         let job = WriteJob {
             bucket,
             quota,
             change,
             payer,
             reply,
-            _waiting: waiting,
+            _queue_permit: queue_permit,
         };
-        let gone =
+        let closed_error =
             || StateError::Unavailable("the state was closed because a change failed".to_owned());
-        opened.jobs.send(job).map_err(|_| gone())?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        open_database.jobs.send(job).map_err(|_| closed_error())?;
+        response.await.unwrap_or_else(|_| Err(closed_error()))
     }
 
     /// Returns the open database, and opens it if necessary. Waits for a limited time if another
@@ -191,7 +191,7 @@ impl StateDatabase {
         if let Some(opened) = self.0.working_database() {
             return Ok(opened);
         }
-        let until = Instant::now() + OPEN_TIMEOUT;
+        let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
             let permit = Arc::clone(&self.0.open_permit).acquire_owned().await;
             let inner = Arc::clone(&self.0);
@@ -202,7 +202,7 @@ impl StateDatabase {
             });
             match attempt.await {
                 Ok(Ok(opened)) => return Ok(opened),
-                Ok(Err(OpenError::InUse)) if Instant::now() < until && !payer.is_due() => {
+                Ok(Err(OpenError::InUse)) if Instant::now() < deadline && !payer.is_due() => {
                     tokio::time::sleep(OPEN_RETRY_INTERVAL).await;
                 }
                 Ok(Err(OpenError::InUse)) => {
@@ -235,7 +235,7 @@ impl DatabaseState {
     fn working_database(&self) -> Option<Arc<OpenDatabase>> {
         self.lock_current()
             .clone()
-            .filter(|opened| !opened.failed.load(Ordering::Relaxed))
+            .filter(|database| !database.failed.load(Ordering::Relaxed))
     }
 
     /// Opens the database if it is not open. Blocks.
@@ -248,12 +248,12 @@ impl DatabaseState {
         let database = Arc::new(database_file::open(&self.folder)?);
         let failed = Arc::new(AtomicBool::new(false));
         let inner = Arc::downgrade(self);
-        let own_failed = Arc::clone(&failed);
+        let writer_failed = Arc::clone(&failed);
         let (writer, jobs) = BackgroundWriter::new(StateWriter {
             database: Arc::clone(&database),
-            total: self.total,
+            max_total: self.max_total,
             failed: Arc::clone(&failed),
-            release: move || release_if_idle(&inner, &own_failed),
+            try_release: move || release_if_idle(&inner, &writer_failed),
             group: Vec::new(),
             group_bytes: 0,
         });

@@ -38,8 +38,8 @@ pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
         }
         Err(error) => return Err(unusable(&format!("{FILE_NAME}: {error}"))),
     };
-    let opened = FileBackend::new(file).and_then(|file| builder().create_with_backend(file));
-    let database = match opened {
+    let result = FileBackend::new(file).and_then(|file| builder().create_with_backend(file));
+    let database = match result {
         Ok(database) => database,
         Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => {
             return Err(OpenError::InUse);
@@ -61,9 +61,9 @@ fn create(private: &PrivateFolder) -> io::Result<()> {
     let file = tempfile::Builder::new()
         .prefix(TEMPORARY_PREFIX)
         .tempfile_in(&private.path)?;
-    let made =
+    let created =
         FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
-    drop(made.map_err(io::Error::other)?);
+    drop(created.map_err(io::Error::other)?);
     match file.persist_noclobber(private.path.join(FILE_NAME)) {
         // Another process created the file first.
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
@@ -92,21 +92,24 @@ fn builder() -> redb::Builder {
 /// Returns the format version of the tables. Creates the tables if they do not exist.
 fn read_format_version(database: &redb::Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
-    let (form, is_new) = {
+    let (version, is_new) = {
         let mut tables = StateTables::open(&transaction)?;
-        let form = tables
+        let stored_version = tables
             .numbers
             .get(FORMAT_VERSION_KEY)?
-            .map(|form| form.value());
-        if form.is_none() {
+            .map(|number| number.value());
+        if stored_version.is_none() {
             tables.numbers.insert(FORMAT_VERSION_KEY, FORMAT_VERSION)?;
         }
-        (form.unwrap_or(FORMAT_VERSION), form.is_none())
+        (
+            stored_version.unwrap_or(FORMAT_VERSION),
+            stored_version.is_none(),
+        )
     };
     if is_new {
         transaction.commit()?;
     } else {
         transaction.abort()?;
     }
-    Ok(form)
+    Ok(version)
 }

@@ -9,9 +9,9 @@ use toolbay_model::thread_cpu_time;
 pub trait WorkPayer: Debug + Send + Sync {
     /// Charges memory for bytes that are about to be read, until the payer is dropped. Returns
     /// `false` if not enough is left.
-    fn hold(&self, bytes: usize) -> bool;
+    fn charge_memory(&self, bytes: usize) -> bool;
     /// Charges processor time.
-    fn spend(&self, time: Duration);
+    fn charge_cpu_time(&self, time: Duration);
     /// Returns whether the operation must stop. Called every few microseconds.
     fn is_due(&self) -> bool;
 }
@@ -21,11 +21,11 @@ pub trait WorkPayer: Debug + Send + Sync {
 pub struct UnmeteredPayer;
 
 impl WorkPayer for UnmeteredPayer {
-    fn hold(&self, _bytes: usize) -> bool {
+    fn charge_memory(&self, _bytes: usize) -> bool {
         true
     }
 
-    fn spend(&self, _time: Duration) {}
+    fn charge_cpu_time(&self, _time: Duration) {}
 
     fn is_due(&self) -> bool {
         false
@@ -34,8 +34,8 @@ impl WorkPayer for UnmeteredPayer {
 
 /// Does work on this thread and charges its processor time to `payer`.
 pub(crate) fn run_charged<T>(payer: &dyn WorkPayer, work: impl FnOnce() -> T) -> T {
-    let before = thread_cpu_time();
+    let started_at = thread_cpu_time();
     let result = work();
-    payer.spend(thread_cpu_time().saturating_sub(before));
+    payer.charge_cpu_time(thread_cpu_time().saturating_sub(started_at));
     result
 }

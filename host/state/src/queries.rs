@@ -92,7 +92,7 @@ pub(crate) fn get_values(
         }
         let value = match entries.get((owner, bucket.name(), key.as_str()))? {
             None => None,
-            Some(value) if payer.hold(value.value().len()) => Some(value.value().to_vec()),
+            Some(value) if payer.charge_memory(value.value().len()) => Some(value.value().to_vec()),
             Some(_) => return Err(StateError::Stopped.into()),
         };
         values.push(value);
@@ -136,7 +136,7 @@ pub(crate) fn list_keys(
     };
     let mut page = KeyPage::default();
     let mut bytes = 0;
-    if !payer.hold(PAGE_OVERHEAD_BYTES) {
+    if !payer.charge_memory(PAGE_OVERHEAD_BYTES) {
         return Err(StateError::Stopped.into());
     }
     for (index, entry) in entries.range((owner, bucket.name(), after)..)?.enumerate() {
@@ -144,8 +144,8 @@ pub(crate) fn list_keys(
             return Err(StateError::Stopped.into());
         }
         let (key, _) = entry?;
-        let (of, name, key) = key.value();
-        if (of, name) != (owner, bucket.name()) {
+        let (entry_owner, name, key) = key.value();
+        if (entry_owner, name) != (owner, bucket.name()) {
             break;
         }
         if matches!(start, PageStart::After(after) if after == key) {
@@ -159,7 +159,7 @@ pub(crate) fn list_keys(
             page.more = true;
             break;
         }
-        if !payer.hold(key.len()) {
+        if !payer.charge_memory(key.len()) {
             return Err(StateError::Stopped.into());
         }
         bytes += key.len();

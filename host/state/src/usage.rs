@@ -16,7 +16,7 @@ pub struct OwnerUsage {
     /// Name of the caller; `None` if all callers of the plugin share the state.
     pub caller: Option<String>,
     /// Usage of all buckets together.
-    pub used: QuotaUsage,
+    pub total: QuotaUsage,
     /// Usage of each bucket, by name.
     pub buckets: BTreeMap<String, QuotaUsage>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn usage_by_owner(
 ) -> Result<Vec<OwnerUsage>, OperationFailure> {
     let owners = transaction.open_table(OWNERS)?;
     let entries = transaction.open_table(ENTRIES)?;
-    let mut found = Vec::new();
+    let mut usages = Vec::new();
     for row in owners.iter()? {
         let (name, row) = row?;
         let (plugin, caller) = name.value();
@@ -38,21 +38,21 @@ pub(crate) fn usage_by_owner(
             let (_, bucket, key) = key.value();
             let size = key.len() + value.value().len();
             match buckets.get_mut(bucket) {
-                Some(used) => *used = used.with_entry(size),
+                Some(usage) => *usage = usage.with_entry(size),
                 None => {
                     buckets.insert(bucket.to_owned(), QuotaUsage::default().with_entry(size));
                 }
             }
         }
         let caller = Some(caller.to_owned()).filter(|caller| !caller.is_empty());
-        found.push(OwnerUsage {
+        usages.push(OwnerUsage {
             plugin: plugin.to_owned(),
             caller,
-            used: QuotaUsage { bytes, keys },
+            total: QuotaUsage { bytes, keys },
             buckets,
         });
     }
-    Ok(found)
+    Ok(usages)
 }
 
 /// Selection of entries to delete.
@@ -68,20 +68,20 @@ pub(crate) struct EntrySelection {
 /// Deletes entries. Returns their total size.
 pub(crate) fn delete_entries(
     transaction: &WriteTransaction,
-    which: &EntrySelection,
+    selection: &EntrySelection,
 ) -> Result<QuotaUsage, OperationFailure> {
     let mut tables = StateTables::open(transaction)?;
     let mut rows = Vec::new();
-    for row in tables.owners.range((which.plugin.as_str(), "")..)? {
+    for row in tables.owners.range((selection.plugin.as_str(), "")..)? {
         let (name, row) = row?;
         let (plugin, caller) = name.value();
-        if plugin != which.plugin {
+        if plugin != selection.plugin {
             break;
         }
-        if which
+        if selection
             .caller
             .as_deref()
-            .is_none_or(|wanted| wanted == caller)
+            .is_none_or(|selected| selected == caller)
         {
             rows.push((caller.to_owned(), row.value()));
         }
@@ -90,24 +90,24 @@ pub(crate) fn delete_entries(
     for (caller, (number, bytes, keys)) in rows {
         let before = QuotaUsage { bytes, keys };
         let mut after = before;
-        let wanted = |bucket: &str| {
-            which
+        let is_selected = |bucket: &str| {
+            selection
                 .bucket
                 .as_deref()
-                .is_none_or(|wanted| wanted == bucket)
+                .is_none_or(|selected| selected == bucket)
         };
         tables.entries.retain_in(
             (number, "", "")..(number.saturating_add(1), "", ""),
             |(_, bucket, key), value| {
-                if wanted(bucket) {
+                if is_selected(bucket) {
                     after = after.without_entry(key.len() + value.len());
                 }
-                !wanted(bucket)
+                !is_selected(bucket)
             },
         )?;
-        let weight = crate::writer::total_file_bytes(&tables, before, after)?;
-        tables.numbers.insert(TOTAL_FILE_BYTES_KEY, weight)?;
-        let row = (which.plugin.as_str(), caller.as_str());
+        let total_bytes = crate::writer::total_file_bytes(&tables, before, after)?;
+        tables.numbers.insert(TOTAL_FILE_BYTES_KEY, total_bytes)?;
+        let row = (selection.plugin.as_str(), caller.as_str());
         if after.keys == 0 {
             tables.owners.remove(row)?;
         } else {

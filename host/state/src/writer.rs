@@ -29,7 +29,7 @@ pub(crate) struct WriteJob {
     pub(crate) payer: Arc<dyn WorkPayer>,
     pub(crate) reply: oneshot::Sender<Result<ChangeOutcome, StateError>>,
     /// Permit for the change's share of the queued bytes.
-    pub(crate) _waiting: OwnedSemaphorePermit,
+    pub(crate) _queue_permit: OwnedSemaphorePermit,
 }
 
 /// State of the writer thread, which applies changes until no sender is left, the database fails, or
@@ -38,11 +38,11 @@ pub(crate) struct StateWriter<R> {
     /// Closed by the end of the thread.
     pub(crate) database: Arc<redb::Database>,
     /// Maximum size of the state of all owners together.
-    pub(crate) total: ByteSize,
+    pub(crate) max_total: ByteSize,
     /// Set if the database fails.
     pub(crate) failed: Arc<AtomicBool>,
     /// Returns whether an idle database can be closed.
-    pub(crate) release: R,
+    pub(crate) try_release: R,
     /// The changes of the next commit.
     pub(crate) group: Vec<WriteJob>,
     /// Size of these changes, in bytes.
@@ -68,7 +68,7 @@ impl<R: Fn() -> bool + Send + 'static> BatchWriter for StateWriter<R> {
 
     fn write_batch(&mut self) -> ControlFlow<()> {
         if self.group.is_empty() {
-            return if (self.release)() {
+            return if (self.try_release)() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -91,13 +91,13 @@ impl<R> StateWriter<R> {
     /// Commits the changes, and replies to their callers.
     fn commit_group(&self, group: Vec<WriteJob>) {
         // A damaged file can make the database panic. Limit the effect to these changes.
-        let answers = catch_unwind(AssertUnwindSafe(|| {
-            commit(&self.database, &group, self.total)
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            commit(&self.database, &group, self.max_total)
         }));
-        let answers = match answers {
+        let answers = match outcome {
             Ok(Ok(answers)) => answers,
-            broken => {
-                let why = match broken {
+            failure => {
+                let why = match failure {
                     Ok(Err(error)) => format!("a change of the state failed: {error}"),
                     _ => "a change of the state failed: the database is damaged".to_owned(),
                 };
@@ -120,7 +120,7 @@ impl<R> StateWriter<R> {
 fn commit(
     database: &redb::Database,
     group: &[WriteJob],
-    total: ByteSize,
+    max_total: ByteSize,
 ) -> Result<Vec<Result<ChangeOutcome, StateError>>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut answers = Vec::with_capacity(group.len());
@@ -130,7 +130,7 @@ fn commit(
             let answer = if job.reply.is_closed() || job.payer.is_due() {
                 Err(OperationFailure::Rejected(StateError::Stopped))
             } else {
-                run_charged(&*job.payer, || apply_change(&mut tables, job, total))
+                run_charged(&*job.payer, || apply_change(&mut tables, job, max_total))
             };
             answers.push(match answer {
                 Ok(changed) => Ok(changed),
@@ -152,7 +152,7 @@ fn commit(
 fn apply_change(
     tables: &mut StateTables<'_>,
     job: &WriteJob,
-    total: ByteSize,
+    max_total: ByteSize,
 ) -> Result<ChangeOutcome, OperationFailure> {
     let row = tables
         .owners
@@ -165,7 +165,7 @@ fn apply_change(
             keys,
         }),
         job,
-        max_total: total,
+        max_total,
     };
     match &job.change {
         BucketChange::Set(entries) => {
@@ -198,13 +198,13 @@ fn apply_change(
             expected,
             value,
         } => {
-            let found = owner
+            let current = owner
                 .get_value(tables, key)?
                 .map_or(ValueVersion::from_value(None), |value| {
                     ValueVersion::from_value(Some(value.value()))
                 });
-            if found != *expected {
-                return Ok(ChangeOutcome::Conflict(found));
+            if current != *expected {
+                return Ok(ChangeOutcome::Conflict(current));
             }
             owner
                 .set_entries(tables, &[(key, value)])
@@ -361,11 +361,11 @@ pub(crate) fn total_file_bytes(
     before: QuotaUsage,
     after: QuotaUsage,
 ) -> Result<u64, OperationFailure> {
-    let now = tables
+    let current_total = tables
         .numbers
         .get(TOTAL_FILE_BYTES_KEY)?
-        .map_or(0, |weight| weight.value());
-    Ok(now
+        .map_or(0, |number| number.value());
+    Ok(current_total
         .saturating_sub(before.file_bytes())
         .saturating_add(after.file_bytes()))
 }

@@ -58,9 +58,9 @@ impl ReloadingTls {
 
     /// Reads the files, and uses their content if it is a new pair. Blocks.
     pub fn reload(&self) {
-        let mut seen = self.last_read.lock();
-        let fresh = self.files.read().and_then(|contents| {
-            if contents == seen.contents {
+        let mut last_read = self.last_read.lock();
+        let reloaded = self.files.read().and_then(|contents| {
+            if contents == last_read.contents {
                 return Ok(None);
             }
             Ok(Some((
@@ -68,15 +68,15 @@ impl ReloadingTls {
                 contents,
             )))
         });
-        match fresh {
+        match reloaded {
             Ok(None) => {
-                if seen.failure.take().is_some() {
+                if last_read.failure.take().is_some() {
                     tracing::info!("the certificate files contain the pair in use again");
                 }
             }
             Ok(Some((config, contents))) => {
                 self.current.store(config);
-                *seen = FileVersions {
+                *last_read = FileVersions {
                     contents,
                     failure: None,
                 };
@@ -86,20 +86,20 @@ impl ReloadingTls {
                 );
             }
             Err(why) => {
-                if seen.failure.as_ref() != Some(&why) {
+                if last_read.failure.as_ref() != Some(&why) {
                     tracing::warn!("{why}; the previous certificate stays in use");
                 }
-                seen.failure = Some(why);
+                last_read.failure = Some(why);
             }
         }
     }
 
     /// Reads the files periodically. Does not return.
     pub async fn reload_periodically(self: Arc<Self>) {
-        let mut times = tokio::time::interval(RELOAD_INTERVAL);
-        times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(RELOAD_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            times.tick().await;
+            ticks.tick().await;
             let tls = Arc::clone(&self);
             // Fails only when the runtime shuts down.
             drop(tokio::task::spawn_blocking(move || tls.reload()).await);
@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn made() -> CertifiedKey<KeyPair> {
+    fn new_pair() -> CertifiedKey<KeyPair> {
         rcgen::generate_simple_self_signed(["tools.example".to_owned()]).unwrap()
     }
 
@@ -158,9 +158,9 @@ mod tests {
         pem("PRIVATE KEY", &pair.signing_key.serialize_der())
     }
 
-    fn pem(what: &str, der: &[u8]) -> String {
+    fn pem(label: &str, der: &[u8]) -> String {
         format!(
-            "-----BEGIN {what}-----\n{}\n-----END {what}-----\n",
+            "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
             BASE64.encode(der)
         )
     }
@@ -177,18 +177,18 @@ mod tests {
         io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     }
 
-    fn put(files: &CertificateFiles, pair: &CertifiedKey<KeyPair>) {
+    fn write_pair(files: &CertificateFiles, pair: &CertifiedKey<KeyPair>) {
         write(&files.certificate, &certificate(pair));
         write(&files.key, &key(pair));
     }
 
-    fn opened(dir: &Path) -> (CertificateFiles, CertifiedKey<KeyPair>, ReloadingTls) {
+    fn open_with_new_pair(dir: &Path) -> (CertificateFiles, CertifiedKey<KeyPair>, ReloadingTls) {
         let files = CertificateFiles {
             certificate: dir.join("cert.pem"),
             key: dir.join("key.pem"),
         };
-        let pair = made();
-        put(&files, &pair);
+        let pair = new_pair();
+        write_pair(&files, &pair);
         let tls = ReloadingTls::open(files.clone()).unwrap();
         (files, pair, tls)
     }
@@ -209,35 +209,35 @@ mod tests {
             .with_root_certificates(roots)
             .with_no_client_auth();
         client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let (ours, theirs) = duplex(1 << 16);
+        let (server_end, client_end) = duplex(1 << 16);
         let name = ServerName::try_from("tools.example").unwrap();
         let serving = async {
-            let mut stream = tls.accept(ours).await?;
+            let mut stream = tls.accept(server_end).await?;
             stream.write_all(b"hello").await?;
             stream.shutdown().await
         };
-        let asking = async {
+        let requesting = async {
             let mut stream = TlsConnector::from(Arc::new(client))
-                .connect(name, theirs)
+                .connect(name, client_end)
                 .await?;
-            let mut said = Vec::new();
-            stream.read_to_end(&mut said).await?;
-            assert_eq!(said, b"hello");
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).await?;
+            assert_eq!(received, b"hello");
             Ok(stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec))
         };
-        let (_, asked) = tokio::join!(serving, asking);
-        asked
+        let (_, protocol) = tokio::join!(serving, requesting);
+        protocol
     }
 
     #[tokio::test]
     async fn both_tls_versions_and_http_1_1_are_negotiated() {
         let dir = tempfile::tempdir().unwrap();
-        let (_, pair, tls) = opened(dir.path());
+        let (_, pair, tls) = open_with_new_pair(dir.path());
         for version in [&version::TLS12, &version::TLS13] {
             let protocol = trusted(&tls, &pair, &[version]).await.unwrap();
             assert_eq!(protocol.as_deref(), Some(&b"http/1.1"[..]));
         }
-        trusted(&tls, &made(), &[&version::TLS13])
+        trusted(&tls, &new_pair(), &[&version::TLS13])
             .await
             .unwrap_err();
     }
@@ -245,14 +245,14 @@ mod tests {
     #[tokio::test]
     async fn clients_without_tls_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        let (_, _, tls) = opened(dir.path());
-        let (ours, mut theirs) = duplex(1 << 16);
-        theirs
+        let (_, _, tls) = open_with_new_pair(dir.path());
+        let (server_end, mut client_end) = duplex(1 << 16);
+        client_end
             .write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
             .await
             .unwrap();
         assert_eq!(
-            tls.accept(ours).await.unwrap_err().kind(),
+            tls.accept(server_end).await.unwrap_err().kind(),
             io::ErrorKind::InvalidData
         );
     }
@@ -260,39 +260,39 @@ mod tests {
     #[tokio::test]
     async fn only_complete_new_pairs_take_effect() {
         let dir = tempfile::tempdir().unwrap();
-        let (files, old, tls) = opened(dir.path());
-        let new = made();
-        let both = &[&version::TLS12, &version::TLS13];
+        let (files, old, tls) = open_with_new_pair(dir.path());
+        let new = new_pair();
+        let both_versions = &[&version::TLS12, &version::TLS13];
         // Some programs write the files one after the other.
         write(&files.certificate, &certificate(&new));
         tls.reload();
-        trusted(&tls, &old, both).await.unwrap();
+        trusted(&tls, &old, both_versions).await.unwrap();
         write(&files.key, "-----BEGIN PRIVATE KEY-----\nMIG");
         tls.reload();
-        trusted(&tls, &old, both).await.unwrap();
+        trusted(&tls, &old, both_versions).await.unwrap();
         write(&files.key, &key(&new));
         tls.reload();
-        trusted(&tls, &new, both).await.unwrap();
-        trusted(&tls, &old, both).await.unwrap_err();
+        trusted(&tls, &new, both_versions).await.unwrap();
+        trusted(&tls, &old, both_versions).await.unwrap_err();
         // A key that other users can read is rejected, and a missing file changes nothing.
-        put(&files, &old);
+        write_pair(&files, &old);
         fs::set_permissions(&files.key, fs::Permissions::from_mode(0o644)).unwrap();
         tls.reload();
-        trusted(&tls, &new, both).await.unwrap();
+        trusted(&tls, &new, both_versions).await.unwrap();
         fs::remove_file(&files.key).unwrap();
         tls.reload();
-        trusted(&tls, &new, both).await.unwrap();
-        put(&files, &old);
+        trusted(&tls, &new, both_versions).await.unwrap();
+        write_pair(&files, &old);
         fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).unwrap();
         tls.reload();
-        trusted(&tls, &old, both).await.unwrap();
+        trusted(&tls, &old, both_versions).await.unwrap();
     }
 
     #[test]
     fn mistakes_name_the_file_and_never_its_content() {
         let dir = tempfile::tempdir().unwrap();
-        let (files, pair, _) = opened(dir.path());
-        let said = |files: &CertificateFiles| {
+        let (files, pair, _) = open_with_new_pair(dir.path());
+        let open_error = |files: &CertificateFiles| {
             ReloadingTls::open(files.clone())
                 .map(drop)
                 .unwrap_err()
@@ -302,9 +302,9 @@ mod tests {
             certificate: dir.path().join("nowhere.pem"),
             ..files.clone()
         };
-        assert_eq!(said(&missing), "nowhere.pem: does not exist");
+        assert_eq!(open_error(&missing), "nowhere.pem: does not exist");
         assert_eq!(
-            said(&CertificateFiles {
+            open_error(&CertificateFiles {
                 key: dir.path().to_owned(),
                 ..files.clone()
             })
@@ -312,25 +312,29 @@ mod tests {
             .nth(1),
             Some("is not a regular file")
         );
-        write(&files.key, &key(&made()));
+        write(&files.key, &key(&new_pair()));
         assert_eq!(
-            said(&files),
+            open_error(&files),
             "key.pem: is not the key of the certificate in cert.pem"
         );
         write(&files.key, "hunter2");
         assert_eq!(
-            said(&files),
+            open_error(&files),
             "key.pem: contains no private key; it must have one that begins with `-----BEGIN PRIVATE KEY-----`"
         );
-        put(&files, &pair);
+        write_pair(&files, &pair);
         write(&files.certificate, "nothing");
-        assert!(said(&files).starts_with("cert.pem: contains no certificate"));
+        assert!(open_error(&files).starts_with("cert.pem: contains no certificate"));
         write(
             &files.certificate,
             &certificate(&pair).replace("MII", "AAA"),
         );
-        assert!(said(&files).contains("cert.pem"), "{}", said(&files));
+        assert!(
+            open_error(&files).contains("cert.pem"),
+            "{}",
+            open_error(&files)
+        );
         write(&files.certificate, &"x".repeat(300 << 10));
-        assert_eq!(said(&files), "cert.pem: is larger than 256 KiB");
+        assert_eq!(open_error(&files), "cert.pem: is larger than 256 KiB");
     }
 }

@@ -21,31 +21,33 @@ pub(crate) fn build_config(
     files: &CertificateFiles,
     contents: &CertificateContents,
 ) -> Result<Arc<ServerConfig>, String> {
-    let in_certificate = |why: String| format!("{}: {why}", files.certificate.display());
-    let in_key = |why: String| format!("{}: {why}", files.key.display());
+    let certificate_error = |why: String| format!("{}: {why}", files.certificate.display());
+    let key_error = |why: String| format!("{}: {why}", files.key.display());
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.certificate).collect();
     let chain =
-        chain.map_err(|error| in_certificate(format!("is not a valid PEM file: {error}")))?;
+        chain.map_err(|error| certificate_error(format!("is not a valid PEM file: {error}")))?;
     if chain.is_empty() {
-        let none = "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`";
-        return Err(in_certificate(none.to_owned()));
+        let message = "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`";
+        return Err(certificate_error(message.to_owned()));
     }
     // Drop the library's error because it may quote the file.
     let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|_| {
-        in_key("contains no private key; it must have one that begins with `-----BEGIN PRIVATE KEY-----`".to_owned())
+        key_error("contains no private key; it must have one that begins with `-----BEGIN PRIVATE KEY-----`".to_owned())
     })?;
-    let built = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+    let result = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?
         .with_no_client_auth()
         .with_single_cert(chain, key);
-    let mut config = built.map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => in_key(format!(
+    let mut config = result.map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => key_error(format!(
             "is not the key of the certificate in {}",
             files.certificate.display()
         )),
-        rustls::Error::InvalidCertificate(why) => in_certificate(format!("cannot be used: {why}")),
-        error => in_key(format!("cannot be used: {error}")),
+        rustls::Error::InvalidCertificate(why) => {
+            certificate_error(format!("cannot be used: {why}"))
+        }
+        error => key_error(format!("cannot be used: {error}")),
     })?;
     config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
     Ok(Arc::new(config))

@@ -158,7 +158,7 @@ enum Command {
         /// A capability that the initialization may use although its result becomes part of the file;
         /// repeat it for several
         #[arg(long, value_name = "WHAT")]
-        allow: Vec<optimize::Allow>,
+        allow: Vec<optimize::AllowedCapability>,
         /// A call to make before the state is saved, as TOOL or TOOL=ARGUMENTS with a JSON object;
         /// repeat it for several. The memory of the plugin after these calls becomes part of the
         /// file
@@ -397,7 +397,7 @@ impl Cli {
                 &common,
                 tool,
                 &arguments,
-                call::Show { json, usage, task },
+                call::CallOutputOptions { json, usage, task },
                 yes,
                 record,
             ),

@@ -53,7 +53,7 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
                 keys: sum(|used| used.keys),
             };
             ensure!(
-                counted == holding.used,
+                counted == holding.total,
                 "{} is said to keep {:?}",
                 holding.plugin,
                 holding

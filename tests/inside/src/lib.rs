@@ -61,7 +61,7 @@ impl Inside {
             compile,
             ..Config::default()
         };
-        let mut settings = config.sandbox()?;
+        let mut settings = config.sandbox_settings()?;
         settings.compiler = None;
         let sandbox = Sandbox::new(settings)?;
         let (publisher, catalog) = channel();
@@ -161,7 +161,7 @@ impl Inside {
     fn loader(&self, plugins: &Path) -> PluginLoader {
         PluginLoader::new(
             self.sandbox.clone(),
-            self.config.rules(),
+            self.config.load_policy(),
             plugins.to_owned(),
         )
     }

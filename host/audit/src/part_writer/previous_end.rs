@@ -41,19 +41,20 @@ impl PreviousEnd {
             is_torn: false,
             torn: None,
         };
-        for (back, first) in first.iter().rev().enumerate() {
+        for (index, first) in first.iter().rev().enumerate() {
             let path = folder.join(file_name(part, *first));
-            let cannot = |error: io::Error| AuditError::from_io("read", &path, &error);
-            let mut file = open_to_read(&path).map_err(cannot)?;
-            let length = file.metadata().map_err(cannot)?.len();
-            let from = length.saturating_sub(LAST_LINE_SEARCH_BYTES);
-            file.seek(SeekFrom::Start(from)).map_err(cannot)?;
+            let read_error = |error: io::Error| AuditError::from_io("read", &path, &error);
+            let mut file = open_to_read(&path).map_err(read_error)?;
+            let length = file.metadata().map_err(read_error)?.len();
+            let search_start = length.saturating_sub(LAST_LINE_SEARCH_BYTES);
+            file.seek(SeekFrom::Start(search_start))
+                .map_err(read_error)?;
             let mut tail = Vec::new();
             file.take(LAST_LINE_SEARCH_BYTES)
                 .read_to_end(&mut tail)
-                .map_err(cannot)?;
+                .map_err(read_error)?;
             let (link, rest) = find_last_line(&tail);
-            if back == 0 {
+            if index == 0 {
                 end.length = length;
                 end.is_torn = tail.last().is_some_and(|last| *last != b'\n');
                 let torn = rest.strip_suffix(b"\n").unwrap_or(rest);
@@ -67,7 +68,7 @@ impl PreviousEnd {
                 (end.next_seq, end.last_hash) = (link.seq.saturating_add(1), link.hash);
                 return Ok(end);
             }
-            if from > 0 || back > 0 {
+            if search_start > 0 || index > 0 {
                 break;
             }
         }
@@ -94,9 +95,9 @@ impl PreviousEnd {
             ..RecoveryReport::default()
         };
         let last = self.next_seq.saturating_sub(1);
-        let found = head::read_head(folder, part, key)
+        let head_state = head::read_head(folder, part, key)
             .map_err(|error| AuditError::from_io("read", folder, &error))?;
-        let head = match found {
+        let head = match head_state {
             HeadState::Signed(head) => head,
             HeadState::Forged => {
                 recovery.wrong = Some("the signature of its head does not match its key");
@@ -142,28 +143,31 @@ fn line_hash(folder: &Path, part: LogPart, seq: u64) -> Result<Option<Digest>, A
 pub(super) fn find_last_line(tail: &[u8]) -> (Option<ChainLink>, &[u8]) {
     let mut end = tail.len();
     // The last line may be complete except for its line end.
-    let after = tail
+    let last_line_start = tail
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |last| last + 1);
-    if let Ok(link) = tail.get(after..).map_or(Err(""), chain::parse_line) {
+    if let Ok(link) = tail
+        .get(last_line_start..)
+        .map_or(Err(""), chain::parse_line)
+    {
         return (Some(link), &[]);
     }
     // Search backward. Each iteration checks the line that ends at `end`.
-    while let Some(stop) = tail
+    while let Some(line_end) = tail
         .get(..end)
         .and_then(|text| text.iter().rposition(|byte| *byte == b'\n'))
     {
         let start = tail
-            .get(..stop)
+            .get(..line_end)
             .and_then(|text| text.iter().rposition(|byte| *byte == b'\n'));
         let line = tail
-            .get(start.map_or(0, |start| start + 1)..stop)
+            .get(start.map_or(0, |start| start + 1)..line_end)
             .unwrap_or_default();
         if let Ok(link) = chain::parse_line(line) {
-            return (Some(link), tail.get(stop + 1..).unwrap_or_default());
+            return (Some(link), tail.get(line_end + 1..).unwrap_or_default());
         }
-        end = stop;
+        end = line_end;
     }
     (None, tail)
 }

@@ -6,7 +6,7 @@ use crate::event::PluginRecord;
 use crate::verify::{VerifyReport, verify};
 
 /// Creates an event with this text.
-pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
+pub(crate) fn record(text: impl Into<String>) -> TimedEvent {
     let plugin = PluginRecord {
         plugin: "p".into(),
         ..PluginRecord::default()
@@ -15,7 +15,7 @@ pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
         SystemTime::now(),
         AuditEvent::Refused {
             plugin,
-            reason: what.into(),
+            reason: text.into(),
         },
     )
 }
@@ -49,16 +49,16 @@ fn chain_continues_across_servers_and_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = 0;
     for _ in 0..3 {
-        let mut journal = open(dir.path());
+        let mut writer = open(dir.path());
         for n in 0..40 {
-            journal
+            writer
                 .append(&[record(format!("{n}")), record("x".repeat(100))])
                 .unwrap();
             lines += 2;
         }
-        journal.checkpoint().unwrap();
-        journal.checkpoint().unwrap();
-        journal.end().unwrap();
+        writer.checkpoint().unwrap();
+        writer.checkpoint().unwrap();
+        writer.end().unwrap();
     }
     let report = intact(dir.path());
     // The file lines of the main part and the one of the other part.
@@ -84,14 +84,14 @@ fn chain_continues_across_servers_and_files() {
 #[test]
 fn a_server_that_is_killed_leaves_a_log_that_another_one_continues() {
     let dir = tempfile::tempdir().unwrap();
-    let mut journal = open(dir.path());
-    journal.append(&[record("one")]).unwrap();
+    let mut writer = open(dir.path());
+    writer.append(&[record("one")]).unwrap();
     // Written but not signed.
-    journal.stage(SystemTime::now(), &record("two").1);
-    journal.flush().unwrap();
+    writer.stage(SystemTime::now(), &record("two").1);
+    writer.flush().unwrap();
     // An incomplete line.
-    journal.file.write_all(b"{\"seq\":4,\"ti").unwrap();
-    drop(journal);
+    writer.file.write_all(b"{\"seq\":4,\"ti").unwrap();
+    drop(writer);
     let file = file_name(LogPart::Main, 1);
     let report = intact(dir.path());
     let torn = format!(
@@ -103,11 +103,11 @@ fn a_server_that_is_killed_leaves_a_log_that_another_one_continues() {
     );
     open(dir.path()).end().unwrap();
     let report = intact(dir.path());
-    let told = [
+    let expected_notices = [
         format!("{file}:4: is torn: the server was killed while it wrote this line"),
         format!("{file}:5: 1 line before this one was not signed: the server was killed"),
     ];
-    assert_eq!(notices(&report), told);
+    assert_eq!(notices(&report), expected_notices);
     assert_eq!(
         report.newest.unwrap().0,
         6,
@@ -141,15 +141,15 @@ fn bytes_at_the_end_that_no_server_left_are_found() {
     ];
     for (stops, is_intact, tail) in cases {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = open(dir.path());
-        journal.append(&[record("one")]).unwrap();
+        let mut writer = open(dir.path());
+        writer.append(&[record("one")]).unwrap();
         if stops {
-            journal.end().unwrap();
+            writer.end().unwrap();
         }
-        let next = journal.written.next_seq;
+        let next = writer.written_end.next_seq;
         let tail = tail(next, forged);
-        journal.file.write_all(tail.as_bytes()).unwrap();
-        drop(journal);
+        writer.file.write_all(tail.as_bytes()).unwrap();
+        drop(writer);
         for round in 0..2 {
             let report = verify(dir.path(), None, None).unwrap();
             let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
@@ -165,11 +165,11 @@ fn bytes_at_the_end_that_no_server_left_are_found() {
 #[test]
 fn last_line_without_a_line_end_is_valid() {
     let dir = tempfile::tempdir().unwrap();
-    let mut journal = open(dir.path());
-    journal.append(&[record("one")]).unwrap();
-    let length = journal.written.length;
-    journal.file.set_len(length - 1).unwrap();
-    drop(journal);
+    let mut writer = open(dir.path());
+    writer.append(&[record("one")]).unwrap();
+    let length = writer.written_end.length;
+    writer.file.set_len(length - 1).unwrap();
+    drop(writer);
     assert_eq!(notices(&intact(dir.path())), [""; 0]);
     open(dir.path()).end().unwrap();
     assert_eq!(notices(&intact(dir.path())), [""; 0]);

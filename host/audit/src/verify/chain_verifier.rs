@@ -22,7 +22,7 @@ pub(super) struct ChainVerifier {
     /// A line that was recorded elsewhere, and a line that the other part refers to.
     expected: [Option<CrossAnchor>; 2],
     /// The newest line of the other part that this part refers to.
-    pub(super) named: Option<CrossAnchor>,
+    pub(super) other_anchor: Option<CrossAnchor>,
     /// Number of the first retained line, according to the log.
     oldest: u64,
     /// Number of the first existing line.
@@ -52,14 +52,14 @@ impl ChainVerifier {
             key: Some(key),
             ..VerifyReport::default()
         };
-        let place = (String::new(), 0);
+        let location = (String::new(), 0);
         Self {
             part,
             report,
             key,
             head,
             expected,
-            named: None,
+            other_anchor: None,
             oldest: 1,
             first: None,
             last: None,
@@ -67,7 +67,7 @@ impl ChainVerifier {
             damaged: None,
             at_head: None,
             at_expected: [None; 2],
-            location: place,
+            location,
         }
     }
 
@@ -75,7 +75,7 @@ impl ChainVerifier {
         self.report.lines += 1;
         self.location = (line.file.clone(), line.number);
         match chain::parse_line(&line.bytes) {
-            Ok(read) => self.check_link(read),
+            Ok(link) => self.check_link(link),
             Err(why) => {
                 let next = self.next_line();
                 self.damaged
@@ -107,11 +107,11 @@ impl ChainVerifier {
             }
             Some(last) if link.seq <= last.seq => {
                 let seq = link.seq;
-                let what = format!(
+                let description = format!(
                     "line {seq} follows line {}: it was inserted, repeated or moved",
                     last.seq
                 );
-                return self.report(what);
+                return self.report(description);
             }
             Some(last) => {
                 let next = last.seq + 1 + skipped;
@@ -153,11 +153,11 @@ impl ChainVerifier {
     /// Reports the damaged lines before a line, unless the line itself states that they were torn.
     /// Returns how many of them were numbered lines.
     fn report_damage_before(&mut self, link: &ChainLink) -> u64 {
-        let said = match &link.event {
+        let recorded = match &link.event {
             ChainEvent::Start { torn, .. } => torn.as_ref(),
             _ => None,
         };
-        match (self.damaged.take(), said) {
+        match (self.damaged.take(), recorded) {
             (None, None) => 0,
             (None, Some(_)) => {
                 self.report("a torn line was here, and was removed".to_owned());
@@ -166,10 +166,10 @@ impl ChainVerifier {
             (Some(damaged), Some(torn))
                 if damaged.is_torn_line() && damaged.matches(torn.bytes, &torn.sha256) =>
             {
-                let place = damaged.lines.into_iter().next().map(|(place, _)| place);
+                let location = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
                 self.report.add_notice(VerifyFinding {
-                    location: place,
+                    location,
                     description: what,
                 });
                 0
@@ -194,7 +194,7 @@ impl ChainVerifier {
     /// Checks and stores the reference of a line to the other part, whose line numbers never
     /// decrease.
     fn check_reference(&mut self, named: CrossAnchor) {
-        if let Some(before) = self.named
+        if let Some(before) = self.other_anchor
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
         {
             let line = before.0;
@@ -203,7 +203,7 @@ impl ChainVerifier {
                 "{noun} had line {line} before this line, and was replaced since"
             ));
         }
-        self.named = Some(named);
+        self.other_anchor = Some(named);
     }
 
     /// Checks the contents of a line that affect the chain.
@@ -212,7 +212,7 @@ impl ChainVerifier {
             ChainEvent::Start {
                 missing,
                 unsigned,
-                wrong,
+                defect: clause,
                 key,
                 ..
             } => {
@@ -223,7 +223,7 @@ impl ChainVerifier {
                         "{lines} before this one {verb} signed, and {verb} missing when the server started"
                     ));
                 }
-                if let Some(wrong) = wrong {
+                if let Some(wrong) = clause {
                     self.report(format!(
                         "when the server started, it found the log changed: {wrong}"
                     ));
@@ -266,12 +266,12 @@ impl ChainVerifier {
         self.check_head(newest);
         let first = self.first.unwrap_or(1);
         if first > self.oldest {
-            let what = format!(
+            let description = format!(
                 "{} at the beginning of {}",
                 describe_missing(self.oldest, first - 1),
                 self.part.noun()
             );
-            self.report_at(None, what);
+            self.report_at(None, description);
         }
         self.check_expected(first, newest);
         self.report.newest = last.map(|last| (last.seq, last.hash));
@@ -394,8 +394,8 @@ impl ChainVerifier {
         }
     }
 
-    fn report(&mut self, what: String) {
-        self.report_at(Some(self.location.clone()), what);
+    fn report(&mut self, description: String) {
+        self.report_at(Some(self.location.clone()), description);
     }
 
     fn report_at(&mut self, place: Option<LineLocation>, what: String) {

@@ -46,13 +46,13 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         journal.set_rejected_anchor(rejected.newest_line());
         journal.end().unwrap();
     }
-    let of = |part| {
+    let part_files = |part| {
         list_files(dir.path(), part)
             .unwrap()
             .into_iter()
             .map(move |first| file_name(part, first))
     };
-    let logs = LogPart::ALL.into_iter().flat_map(of);
+    let logs = LogPart::ALL.into_iter().flat_map(part_files);
     let names = logs
         .chain(LogPart::ALL.map(|part| part.head_file_name().to_owned()))
         .chain([PUBLIC_KEY_FILE_NAME.to_owned()]);
@@ -145,14 +145,17 @@ impl Log {
     }
 }
 
-fn told(report: &VerifyReport) -> Vec<String> {
+fn describe_findings(report: &VerifyReport) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn the_log_is_intact_before_it_is_changed() {
     let report = Log::new().verify();
-    assert_eq!((told(&report), report.notices.len()), (vec![], 0));
+    assert_eq!(
+        (describe_findings(&report), report.notices.len()),
+        (vec![], 0)
+    );
 }
 
 #[test]
@@ -162,12 +165,12 @@ fn each_finding_names_the_line() {
     let first = Log::new().verify().parts[0].first.unwrap() - 1;
     // Returns the number of a line of that file.
     let seq = |line: u64| first + line;
-    let said = |change: &dyn Fn(&mut Log)| {
+    let findings_after = |change: &dyn Fn(&mut Log)| {
         let mut log = Log::new();
         change(&mut log);
-        told(&log.verify()).join("; ")
+        describe_findings(&log.verify()).join("; ")
     };
-    let edited = said(&|log| {
+    let edited = findings_after(&|log| {
         let line = log.line((0, 4));
         let at = line.iter().position(|byte| *byte == b'p').unwrap();
         line[at] = b'q';
@@ -176,12 +179,12 @@ fn each_finding_names_the_line() {
         edited,
         format!("{file}:5: was changed: its contents do not match its recorded hash")
     );
-    let cut = said(&|log| drop(log.files[0].1.remove(4)));
+    let cut = findings_after(&|log| drop(log.files[0].1.remove(4)));
     assert_eq!(
         cut,
         format!("{file}:5: line {} is missing before this line", seq(5))
     );
-    let cut = said(&|log| drop(log.files[0].1.drain(4..7)));
+    let cut = findings_after(&|log| drop(log.files[0].1.drain(4..7)));
     assert_eq!(
         cut,
         format!(
@@ -190,7 +193,7 @@ fn each_finding_names_the_line() {
             seq(7)
         )
     );
-    let swapped = said(&|log| log.files[0].1.swap(4, 5));
+    let swapped = findings_after(&|log| log.files[0].1.swap(4, 5));
     let fifth = seq(5);
     let sixth = seq(6);
     let expected = format!(
@@ -198,7 +201,7 @@ fn each_finding_names_the_line() {
          repeated or moved"
     );
     assert_eq!(swapped, expected);
-    let repeated = said(&|log| {
+    let repeated = findings_after(&|log| {
         let line = log.line((0, 4)).clone();
         log.files[0].1.insert(7, line);
     });
@@ -209,9 +212,9 @@ fn each_finding_names_the_line() {
             seq(7)
         )
     );
-    let foreign = said(&|log| log.files[0].1.insert(7, b"hello\n".to_vec()));
+    let foreign = findings_after(&|log| log.files[0].1.insert(7, b"hello\n".to_vec()));
     assert_eq!(foreign, format!("{file}:8: is not a line of an audit log"));
-    let replaced = said(&|log| {
+    let replaced = findings_after(&|log| {
         let last = chain::parse_line(log.line((0, 3)).trim_ascii_end()).unwrap();
         *log.line((0, 4)) =
             chain::serialize_line(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
@@ -233,12 +236,12 @@ fn each_finding_names_the_line() {
         (main, files[main].1.len())
     };
     let newest = Log::new().verify().newest.unwrap().0;
-    let truncated = said(&|log| log.files[files].1.truncate(last - 1));
+    let truncated = findings_after(&|log| log.files[files].1.truncate(last - 1));
     assert_eq!(
         truncated,
         format!("line {newest} is missing at the end of the log")
     );
-    let beginning = said(&|log| {
+    let beginning = findings_after(&|log| {
         let (path, _) = log.files.remove(0);
         fs::remove_file(path).unwrap();
     });
@@ -246,7 +249,7 @@ fn each_finding_names_the_line() {
         beginning.starts_with(&format!("lines {} to ", seq(1)))
             && beginning.ends_with(" are missing at the beginning of the log")
     );
-    let chained = said(&|log| {
+    let chained = findings_after(&|log| {
         log.files[0].1.remove(4);
         log.chain_again((0, 4));
     });
@@ -258,7 +261,9 @@ fn expected_line_must_exist() {
     let log = Log::new();
     let report = log.verify();
     let newest = report.newest.unwrap();
-    let check = |expected| told(&verify(log.dir.path(), None, Some(expected)).unwrap()).join("; ");
+    let check = |expected| {
+        describe_findings(&verify(log.dir.path(), None, Some(expected)).unwrap()).join("; ")
+    };
     assert_eq!(check(newest), "");
     assert_eq!(
         check((newest.0 + 1, newest.1)),
@@ -286,7 +291,7 @@ fn another_key_does_not_verify_the_log() {
         PublicKey::parse(&fs::read_to_string(other.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
     let report = verify(log.dir.path(), key, None).unwrap();
     assert!(
-        told(&report)
+        describe_findings(&report)
             .join("\n")
             .contains("the signature does not match the lines before it"),
         "{report:?}"

@@ -35,11 +35,13 @@ impl CodeRecovery {
         match sandbox.open_code(code).await? {
             OpenedCode::Open(prepared) => Ok(*prepared),
             OpenedCode::Lost(lost) => {
-                let (prepared, scratch) = self
+                let (prepared, uncached_code) = self
                     .recompile(id, lost.digest())
                     .await
                     .map_err(|error| error.reason().to_owned())?;
-                sandbox.replace_lost_code(lost, prepared, scratch).await
+                sandbox
+                    .replace_lost_code(lost, prepared, uncached_code)
+                    .await
             }
         }
     }
@@ -50,14 +52,14 @@ impl CodeRecovery {
         id: &str,
         digest: Digest,
     ) -> Result<(PreparedComponent, UncachedCode), LoadError> {
-        let _reading = self.sources.acquire().await;
+        let _permit = self.sources.acquire().await;
         let environment = self.environment.clone();
         let owned_id = id.to_owned();
         let ReadSource {
-            digest: found,
+            digest: current_digest,
             source,
         } = run_blocking("reading it", move || read_again(&environment, &owned_id)).await?;
-        if found != digest {
+        if current_digest != digest {
             return Err(LoadError::Transient(
                 "its file has changed, and the new version is not loaded yet".to_owned(),
             ));
@@ -70,8 +72,8 @@ impl CodeRecovery {
         drop(permits);
         match compiled {
             Ok(compiled) => {
-                let (prepared, scratch, _about) = compiled.into_parts();
-                Ok((prepared, scratch))
+                let (prepared, uncached_code, _about) = compiled.into_parts();
+                Ok((prepared, uncached_code))
             }
             Err(failed) => Err(self.refusals.record_failure(digest, failed).await),
         }

@@ -23,10 +23,10 @@ const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled c
 /// Code of a component.
 pub struct ComponentCode {
     summary: ComponentSummary,
-    open: OnceLock<Arc<PreparedComponent>>,
+    prepared: OnceLock<Arc<PreparedComponent>>,
     /// The stored code, if it is opened on first use.
     stored: Option<StoredOrigin>,
-    opening: Mutex<OpenState>,
+    open_state: Mutex<OpenState>,
 }
 
 /// Stored code that the first call opens, and how to get it again if it is lost.
@@ -41,18 +41,18 @@ pub(crate) struct StoredOrigin {
 #[derive(Default)]
 struct OpenState {
     /// The running task. It continues after the call that started it has ended.
-    work: Option<JoinHandle<Result<PreparedComponent, String>>>,
+    task: Option<JoinHandle<Result<PreparedComponent, String>>>,
     /// The time and the reason of the last failure.
-    failed: Option<(Instant, String)>,
+    last_failure: Option<(Instant, String)>,
 }
 
 impl From<PreparedComponent> for ComponentCode {
     fn from(prepared: PreparedComponent) -> Self {
         Self {
             summary: ComponentSummary::of(&prepared),
-            open: Arc::new(prepared).into(),
+            prepared: Arc::new(prepared).into(),
             stored: None,
-            opening: Mutex::default(),
+            open_state: Mutex::default(),
         }
     }
 }
@@ -62,9 +62,9 @@ impl ComponentCode {
     pub(crate) fn from_stored(summary: ComponentSummary, stored: StoredOrigin) -> Self {
         Self {
             summary,
-            open: OnceLock::new(),
+            prepared: OnceLock::new(),
             stored: Some(stored),
-            opening: Mutex::default(),
+            open_state: Mutex::default(),
         }
     }
 
@@ -105,14 +105,14 @@ impl ComponentCode {
     ///
     /// The reason why the component can be neither opened nor compiled again.
     async fn get_or_open(&self) -> Result<Arc<PreparedComponent>, String> {
-        if let Some(prepared) = self.open.get() {
+        if let Some(prepared) = self.prepared.get() {
             return Ok(Arc::clone(prepared));
         }
-        let mut opening = self.opening.lock().await;
-        if let Some(prepared) = self.open.get() {
+        let mut open_state = self.open_state.lock().await;
+        if let Some(prepared) = self.prepared.get() {
             return Ok(Arc::clone(prepared));
         }
-        if let Some((at, why)) = &opening.failed
+        if let Some((at, why)) = &open_state.last_failure
             && at.elapsed() < RETRY_BACKOFF
         {
             return Err(why.clone());
@@ -121,21 +121,23 @@ impl ComponentCode {
         let Some(stored) = &self.stored else {
             return Err("the plugin has no code".to_owned());
         };
-        let work = opening.work.get_or_insert_with(|| stored.start_opening());
-        let ended = work
+        let task = open_state
+            .task
+            .get_or_insert_with(|| stored.start_opening());
+        let result = task
             .await
             .unwrap_or_else(|error| Err(format!("opening its code failed: {error}")));
-        opening.work = None;
-        match ended {
+        open_state.task = None;
+        match result {
             Ok(prepared) => {
-                opening.failed = None;
-                Ok(Arc::clone(self.open.get_or_init(|| Arc::new(prepared))))
+                open_state.last_failure = None;
+                Ok(Arc::clone(self.prepared.get_or_init(|| Arc::new(prepared))))
             }
             Err(why) => {
                 tracing::warn!(
                     "its compiled code cannot be used, and it cannot be compiled again: {why}"
                 );
-                opening.failed = Some((Instant::now(), why.clone()));
+                open_state.last_failure = Some((Instant::now(), why.clone()));
                 Err(why)
             }
         }
@@ -157,7 +159,7 @@ impl fmt::Debug for ComponentCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ComponentCode")
             .field("summary", &self.summary)
-            .field("open", &self.open.get().is_some())
+            .field("open", &self.prepared.get().is_some())
             .finish_non_exhaustive()
     }
 }

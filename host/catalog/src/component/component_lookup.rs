@@ -59,7 +59,7 @@ impl ComponentLookup {
         };
         let stored = StoredComponent {
             digest,
-            code: self.lazy_code(id, cached.summary, cached.code),
+            code: self.build_code(id, cached.summary, cached.code),
             description: cached.description,
             about: cached.about,
         };
@@ -72,7 +72,7 @@ impl ComponentLookup {
         Ok(Some(KnownComponent::Ready(self.registry.intern(component))))
     }
 
-    fn lazy_code(&self, id: &str, summary: ComponentSummary, code: CachedCode) -> ComponentCode {
+    fn build_code(&self, id: &str, summary: ComponentSummary, code: CachedCode) -> ComponentCode {
         match code {
             CachedCode::Open(prepared) => (*prepared).into(),
             CachedCode::Unopened(code) => {

@@ -24,7 +24,7 @@ impl ComponentRegistry {
     pub(crate) fn intern(&self, component: LoadedComponent) -> Arc<LoadedComponent> {
         let component = Arc::new(component);
         let mut components = self.lock();
-        components.retain(|_, known| known.strong_count() > 0);
+        components.retain(|_, other| other.strong_count() > 0);
         components.insert(component.digest, Arc::downgrade(&component));
         component
     }

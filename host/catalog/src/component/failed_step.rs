@@ -44,7 +44,7 @@ impl FailedStep {
     }
 
     pub(crate) fn of_description(error: &CallError) -> Self {
-        let failed = Self::of_check(describe_load_error(error));
+        let failure = Self::of_check(describe_load_error(error));
         let is_slow = matches!(
             error,
             CallError::Limit {
@@ -55,10 +55,10 @@ impl FailedStep {
         if is_slow {
             Self {
                 memory: FailureMemory::Slow,
-                ..failed
+                ..failure
             }
         } else {
-            failed
+            failure
         }
     }
 

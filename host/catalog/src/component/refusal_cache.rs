@@ -63,8 +63,8 @@ impl RefusalCache {
     }
 
     /// Caches a failure in memory and, if the next start can use it, in the compile cache.
-    pub(crate) async fn record_failure(&self, digest: Digest, failed: FailedStep) -> LoadError {
-        let FailedStep { error, memory } = failed;
+    pub(crate) async fn record_failure(&self, digest: Digest, failure: FailedStep) -> LoadError {
+        let FailedStep { error, memory } = failure;
         let error = self.record(digest, error);
         let is_final = match memory {
             FailureMemory::Process => return error,

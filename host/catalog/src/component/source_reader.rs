@@ -21,7 +21,7 @@ pub(crate) struct SourceReader {
     /// Permits to read component files, because a thousand files may change at the same time. A
     /// permit is not held while the file waits to be compiled, because files whose code is stored
     /// would wait, too.
-    reading: Semaphore,
+    read_permits: Semaphore,
     /// Components that need not be read at a server start.
     known_files: KnownFiles,
 }
@@ -42,7 +42,7 @@ impl SourceReader {
     pub(crate) fn new(environment: LoadEnvironment) -> Self {
         Self {
             environment,
-            reading: Semaphore::new(MAX_CONCURRENT_READS),
+            read_permits: Semaphore::new(MAX_CONCURRENT_READS),
             known_files: KnownFiles::default(),
         }
     }
@@ -50,7 +50,7 @@ impl SourceReader {
     /// Waits for a permit to read a component.
     pub(crate) async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
-        self.reading.acquire().await.ok()
+        self.read_permits.acquire().await.ok()
     }
 
     /// Returns the digest of the plugin's component, if the files are known from the previous

@@ -117,7 +117,7 @@ impl ComponentContents {
         Self::build(description, true)
     }
 
-    fn build(description: ComponentDescription, known: bool) -> Result<Self, String> {
+    fn build(description: ComponentDescription, is_validated: bool) -> Result<Self, String> {
         let ComponentDescription {
             tools,
             prompts,
@@ -143,16 +143,16 @@ impl ComponentContents {
             "resource templates are",
         )?;
         let mut names = HashSet::new();
-        if let Some(twice) = templates
+        if let Some(duplicate) = templates
             .iter()
             .find(|template| !names.insert(&template.resource.name))
         {
             return Err(format!(
                 "two of its resource templates are named {:?}",
-                twice.resource.name
+                duplicate.resource.name
             ));
         }
-        let tools = tool_definition::validate_tools(tools, known)?;
+        let tools = tool_definition::validate_tools(tools, is_validated)?;
         let matcher = UriMatcher::new(
             templates
                 .iter()
@@ -172,11 +172,11 @@ impl ComponentContents {
     /// Returns the access that all its views request together.
     pub fn requested_view_access(&self) -> UiAccess {
         let entries = self.resources.iter().chain(&self.templates);
-        let mut all = UiAccess::default();
+        let mut total = UiAccess::default();
         for access in entries.filter_map(|entry| entry.requested_access()) {
-            all.merge(access);
+            total.merge(access);
         }
-        all
+        total
     }
 
     /// Returns warnings about its views that do not depend on a grant.
@@ -211,11 +211,12 @@ impl ComponentContents {
     /// Returns notes for its author about definitions that some clients refuse or truncate.
     pub fn compatibility_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let long = |what: String, description: Option<&String>| {
+        let length_note = |subject: String, description: Option<&String>| {
             let length = description.map_or(0, |text| text.chars().count());
-            let [found, most] = [length, MAX_DESCRIPTION_CHARS].map(|n| format_thousands(n as u64));
+            let [shown_length, max_length] =
+                [length, MAX_DESCRIPTION_CHARS].map(|n| format_thousands(n as u64));
             (length > MAX_DESCRIPTION_CHARS).then(|| {
-                format!("{what}: the description has {found} characters, and clients cut it after {most}")
+                format!("{subject}: the description has {shown_length} characters, and clients cut it after {max_length}")
             })
         };
         for ValidDefinition {
@@ -226,7 +227,10 @@ impl ComponentContents {
         } in self.tools.iter().map(|tool| &**tool)
         {
             let name = &tool.name;
-            notes.extend(long(format!("tool {name:?}"), tool.description.as_ref()));
+            notes.extend(length_note(
+                format!("tool {name:?}"),
+                tool.description.as_ref(),
+            ));
             let of_output = output
                 .iter()
                 .flat_map(|schema| toolbay_schema::compatibility_notes(schema.value(), true));
@@ -236,17 +240,17 @@ impl ComponentContents {
             notes.extend(of_schemas.map(|note| format!("tool {name:?}: {note}")));
         }
         for PromptEntry { prompt, .. } in self.prompts.iter().map(|entry| &**entry) {
-            notes.extend(long(
+            notes.extend(length_note(
                 format!("prompt {:?}", prompt.name),
                 prompt.description.as_ref(),
             ));
         }
         for entry in self.resources.iter().chain(&self.templates) {
-            let what = format!(
+            let subject = format!(
                 "resource {:?}",
                 clean_line(&entry.resource.uri, MAX_SHOWN_URI_BYTES)
             );
-            notes.extend(long(what, entry.resource.description.as_ref()));
+            notes.extend(length_note(subject, entry.resource.description.as_ref()));
         }
         if notes.len() > MAX_NOTES {
             let more = notes.len() - MAX_NOTES;
@@ -265,12 +269,12 @@ impl ComponentContents {
 
     /// Returns whether it offers a resource with this URI, listed or through a template. Returns
     /// `false` if the budget is exhausted before a template matches.
-    pub fn can_read(&self, uri: &str, steps: &mut MatchBudget) -> bool {
+    pub fn can_read(&self, uri: &str, budget: &mut MatchBudget) -> bool {
         let template = |number: usize| self.templates.get(number)?.template.as_deref();
         self.lists_resource(uri)
             || self
                 .matcher
-                .find_first(uri, template, steps)
+                .find_first(uri, template, budget)
                 .is_ok_and(|found| found.is_some())
     }
 }
@@ -284,13 +288,13 @@ impl ComponentContents {
 fn sort_by_key<T>(
     items: impl Iterator<Item = Result<T, String>>,
     key: fn(&T) -> &String,
-    alike: &str,
+    subject: &str,
 ) -> Result<Vec<Arc<T>>, String> {
     let mut sorted = BTreeMap::new();
     for item in items {
         let item = item?;
-        if let Some(twice) = sorted.insert(key(&item).clone(), Arc::new(item)) {
-            return Err(format!("two of its {alike} {:?}", key(&twice)));
+        if let Some(duplicate) = sorted.insert(key(&item).clone(), Arc::new(item)) {
+            return Err(format!("two of its {subject} {:?}", key(&duplicate)));
         }
     }
     Ok(sorted.into_values().collect())

@@ -24,8 +24,8 @@ type JsonMembers = Map<String, Value>;
 ///
 /// Returns the mistake, as a sentence about the definition.
 pub(crate) fn parse_meta(text: &str) -> Result<(Option<JsonText>, Map<String, Value>), String> {
-    let (meta, needs) = parse_meta_members(text)?;
-    Ok((encode_meta(meta), needs))
+    let (meta, capabilities) = parse_meta_members(text)?;
+    Ok((encode_meta(meta), capabilities))
 }
 
 /// Like [`parse_meta`], but returns the `_meta` as values.
@@ -36,15 +36,15 @@ pub(crate) fn parse_meta(text: &str) -> Result<(Option<JsonText>, Map<String, Va
 pub(crate) fn parse_meta_members(text: &str) -> Result<(JsonMembers, JsonMembers), String> {
     let values = JsonSize::measure(text).values;
     if values > MAX_META_VALUES {
-        let [values, most] = [values, MAX_META_VALUES].map(format_thousands);
+        let [values, maximum] = [values, MAX_META_VALUES].map(format_thousands);
         return Err(format!(
-            "its _meta has {values} values, but at most {most} are allowed"
+            "its _meta has {values} values, but at most {maximum} are allowed"
         ));
     }
     let Ok(Value::Object(meta)) = serde_json::from_str(text) else {
         return Err("its _meta must be a JSON object".into());
     };
-    let needs = match meta.get(CLIENT_CAPABILITIES_KEY) {
+    let capabilities = match meta.get(CLIENT_CAPABILITIES_KEY) {
         None => Map::new(),
         Some(Value::Object(needs)) => needs.clone(),
         Some(_) => {
@@ -53,7 +53,7 @@ pub(crate) fn parse_meta_members(text: &str) -> Result<(JsonMembers, JsonMembers
             ));
         }
     };
-    Ok((meta, needs))
+    Ok((meta, capabilities))
 }
 
 /// Converts a `_meta` to its stored form: text, without members that are reserved or were for the
@@ -69,9 +69,9 @@ pub(crate) fn encode_meta(mut meta: Map<String, Value>) -> Option<JsonText> {
 ///
 /// There are too many icons, or an icon has too many sizes.
 pub(crate) fn check_icons(icons: &[Icon]) -> Result<(), String> {
-    let too_many = |what: &str, n: usize| {
+    let too_many = |subject: &str, n: usize| {
         Err(format!(
-            "{what} {}, but at most {MAX_ICONS} are allowed",
+            "{subject} {}, but at most {MAX_ICONS} are allowed",
             format_thousands(n as u64)
         ))
     };

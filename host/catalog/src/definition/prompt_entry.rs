@@ -26,7 +26,7 @@ pub struct PromptEntry {
     /// Fingerprint of the definition. It differs for definitions that differ for clients.
     pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to get the prompt.
-    pub needs: Map<String, Value>,
+    pub required_capabilities: Map<String, Value>,
 }
 
 impl PromptEntry {
@@ -42,10 +42,10 @@ impl PromptEntry {
                 "prompt {name:?}: a name must have 1 to {MAX_MCP_TOOL_NAME_BYTES} characters of A-Z a-z 0-9 _ - ."
             ));
         }
-        let wrong = |why: String| format!("prompt {name:?}: {why}");
+        let error_message = |why: String| format!("prompt {name:?}: {why}");
         if definition.arguments.len() > MAX_ARGUMENTS {
             let n = format_thousands(definition.arguments.len() as u64);
-            return Err(wrong(format!(
+            return Err(error_message(format!(
                 "has {n} arguments, but at most {MAX_ARGUMENTS} are allowed"
             )));
         }
@@ -53,19 +53,21 @@ impl PromptEntry {
         for argument in &definition.arguments {
             let name = &argument.name;
             if !is_tool_name(name) {
-                return Err(wrong(format!(
+                return Err(error_message(format!(
                     "the name of an argument must have 1 to {MAX_MCP_TOOL_NAME_BYTES} characters of A-Z a-z 0-9 _ - ., not {name:?}"
                 )));
             }
             if !names.insert(name) {
-                return Err(wrong(format!("two of its arguments are named {name:?}")));
+                return Err(error_message(format!(
+                    "two of its arguments are named {name:?}"
+                )));
             }
         }
-        let (meta, needs) = match &definition.meta {
-            Some(text) => parse_meta(text).map_err(wrong)?,
+        let (meta, required_capabilities) = match &definition.meta {
+            Some(text) => parse_meta(text).map_err(error_message)?,
             None => (None, Map::new()),
         };
-        check_icons(&definition.icons).map_err(wrong)?;
+        check_icons(&definition.icons).map_err(error_message)?;
         let prompt = Prompt {
             name,
             title: definition.title,
@@ -77,27 +79,27 @@ impl PromptEntry {
         Ok(Self {
             fingerprint: DefinitionFingerprint::of_prompt(&prompt),
             prompt: Arc::new(prompt),
-            needs,
+            required_capabilities,
         })
     }
 
     /// Returns the problems with the arguments of a request for the prompt: required arguments that
     /// are missing, and arguments that the prompt does not have. Empty if the request is valid.
     pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<SchemaViolation> {
-        let known = &self.prompt.arguments;
-        let missing = known
+        let declared = &self.prompt.arguments;
+        let missing = declared
             .iter()
             .filter(|argument| argument.required && !arguments.contains_key(&argument.name));
         let missing = missing.map(|argument| SchemaViolation {
             pointer: String::new(),
             message: format!("{:?} is missing", argument.name),
         });
-        let names: Vec<_> = known
+        let names: Vec<_> = declared
             .iter()
             .take(MAX_SHOWN_ARGUMENTS)
             .map(|argument| format!("{:?}", argument.name))
             .collect();
-        let valid = match known.len() {
+        let valid_names = match declared.len() {
             0 => "the prompt has no arguments".to_owned(),
             n if n > MAX_SHOWN_ARGUMENTS => {
                 format!(
@@ -111,13 +113,13 @@ impl PromptEntry {
         };
         let unknown = arguments
             .keys()
-            .filter(|name| !known.iter().any(|argument| argument.name == **name));
+            .filter(|name| !declared.iter().any(|argument| argument.name == **name));
         let unknown = unknown
             .take(MAX_SHOWN_ARGUMENTS)
             .map(|name| SchemaViolation {
                 pointer: String::new(),
                 message: format!(
-                    "the prompt has no argument {:?}; {valid}",
+                    "the prompt has no argument {:?}; {valid_names}",
                     clean_line(name, MAX_MCP_TOOL_NAME_BYTES)
                 ),
             });

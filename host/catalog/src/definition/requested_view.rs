@@ -29,7 +29,7 @@ impl RequestedView {
     /// Returns the `_meta` for clients under a grant, and the access that the grant denies.
     pub(crate) fn granted_meta(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenial>) {
         match self {
-            Self::FromPlugin(wish) => wish.granted_meta(grant),
+            Self::FromPlugin(request) => request.granted_meta(grant),
             Self::EverythingGranted => (view::access_meta(grant, None), Vec::new()),
         }
     }
@@ -58,8 +58,8 @@ impl DefinedView {
                 warnings,
             };
         }
-        let asked = ViewRequest::read(meta);
-        let mut warnings = asked.warnings.clone();
+        let request = ViewRequest::read(meta);
+        let mut warnings = request.warnings.clone();
         meta.clear();
         let mime_type = mime_type.unwrap_or_else(|| view::MIME_TYPE.to_owned());
         if mime_type != view::MIME_TYPE {
@@ -69,7 +69,7 @@ impl DefinedView {
             ));
         }
         Self {
-            requested: Some(RequestedView::FromPlugin(asked)),
+            requested: Some(RequestedView::FromPlugin(request)),
             mime_type: Some(mime_type),
             warnings,
         }

@@ -30,7 +30,7 @@ pub struct ResourceEntry {
     /// Fingerprint of the definition. It differs for definitions that differ for clients.
     pub(crate) fingerprint: DefinitionFingerprint,
     /// The capabilities that a client must declare to read it.
-    pub needs: Map<String, Value>,
+    pub required_capabilities: Map<String, Value>,
     /// The access that it requests as a view; `None` if it is not a view.
     requested_view: Option<Arc<RequestedView>>,
     /// Warnings for the operator, without the URI.
@@ -44,16 +44,16 @@ impl ResourceEntry {
     ///
     /// Returns a message that describes the problem.
     pub(crate) fn from_resource(definition: ResourceDefinition) -> Result<Self, String> {
-        let wrong = |why: String| {
+        let error_message = |why: String| {
             format!(
                 "resource {:?}: {why}",
                 clean_line(&definition.uri, MAX_SHOWN_URI_BYTES)
             )
         };
-        uri::check(&definition.uri).map_err(|why| wrong(format!("its URI {why}")))?;
+        uri::check(&definition.uri).map_err(|why| error_message(format!("its URI {why}")))?;
         check_not_reserved(&definition.uri)
             .and_then(|()| view::check_authority(&definition.uri))
-            .map_err(wrong)?;
+            .map_err(error_message)?;
         Self::new(definition, None, "resource")
     }
 
@@ -63,17 +63,17 @@ impl ResourceEntry {
     ///
     /// Returns a message that describes the problem.
     pub(crate) fn from_template(definition: ResourceDefinition) -> Result<Self, String> {
-        let wrong = |why: String| {
+        let error_message = |why: String| {
             format!(
                 "resource template {:?}: {why}",
                 clean_line(&definition.uri, MAX_SHOWN_URI_BYTES)
             )
         };
-        let template =
-            UriTemplate::parse(&definition.uri).map_err(|why| wrong(format!("it {why}")))?;
+        let template = UriTemplate::parse(&definition.uri)
+            .map_err(|why| error_message(format!("it {why}")))?;
         check_not_reserved(&definition.uri)
             .and_then(|()| view::check_authority(&definition.uri))
-            .map_err(wrong)?;
+            .map_err(error_message)?;
         let definition = ResourceDefinition {
             size: None,
             last_modified: None,
@@ -84,16 +84,17 @@ impl ResourceEntry {
 
     /// Creates the entry of one of the operator's files.
     pub(crate) fn from_file(resource: ListedResource) -> Self {
-        let wish = view::is_view(&resource.uri).then(|| Arc::new(RequestedView::EverythingGranted));
+        let requested_view =
+            view::is_view(&resource.uri).then(|| Arc::new(RequestedView::EverythingGranted));
         let resource = Arc::new(resource);
-        let needs = Map::new();
+        let required_capabilities = Map::new();
         let fingerprint = DefinitionFingerprint::of_resource(&resource);
         Self {
             fingerprint,
             resource,
             template: None,
-            needs,
-            requested_view: wish,
+            required_capabilities,
+            requested_view,
             warnings: Vec::new(),
         }
     }
@@ -105,24 +106,24 @@ impl ResourceEntry {
         plugin: &str,
         grant: &UiAccess,
     ) -> (Arc<Self>, Vec<String>) {
-        let about = |why: &String| {
+        let view_message = |why: &String| {
             format!(
                 "view {:?}: {why}",
                 clean_line(&self.resource.uri, MAX_SHOWN_URI_BYTES)
             )
         };
-        let mut remarks: Vec<String> = self.warnings.iter().map(about).collect();
-        let Some(asked) = &self.requested_view else {
+        let mut remarks: Vec<String> = self.warnings.iter().map(view_message).collect();
+        let Some(requested_view) = &self.requested_view else {
             return (Arc::clone(self), remarks);
         };
-        let (meta, denied) = asked.granted_meta(grant);
+        let (meta, denied) = requested_view.granted_meta(grant);
         let remedies = denied.iter().map(|denied| {
             format!(
                 "it may not have {denied} (to allow it, add to [permissions] in {plugin}.toml: {})",
                 denied.remedy()
             )
         });
-        remarks.extend(remedies.map(|why| about(&why)));
+        remarks.extend(remedies.map(|why| view_message(&why)));
         if meta.is_empty() {
             return (Arc::clone(self), remarks);
         }
@@ -145,7 +146,7 @@ impl ResourceEntry {
     /// if it is a file.
     pub(crate) fn requested_access(&self) -> Option<&UiAccess> {
         match self.requested_view.as_deref() {
-            Some(RequestedView::FromPlugin(wish)) => Some(wish.access()),
+            Some(RequestedView::FromPlugin(request)) => Some(request.access()),
             _ => None,
         }
     }
@@ -170,23 +171,27 @@ impl ResourceEntry {
             meta.remove(view::META_MEMBER);
             return Vec::new();
         }
-        let own = meta
+        let own_request = meta
             .contains_key(view::META_MEMBER)
             .then(|| RequestedView::FromPlugin(ViewRequest::read(meta)));
-        let Some(asked) = own.as_ref().or(self.requested_view.as_deref()) else {
+        let Some(request) = own_request.as_ref().or(self.requested_view.as_deref()) else {
             meta.clear();
             return Vec::new();
         };
-        let (left, denied) = asked.granted_meta(grant);
-        *meta = left;
+        let (granted_meta, denied) = request.granted_meta(grant);
+        *meta = granted_meta;
         // Denials of access that the list requests were reported when the plugin was loaded.
-        if own.is_some() { denied } else { Vec::new() }
+        if own_request.is_some() {
+            denied
+        } else {
+            Vec::new()
+        }
     }
 
     fn new(
         definition: ResourceDefinition,
         template: Option<Arc<UriTemplate>>,
-        what: &str,
+        kind: &str,
     ) -> Result<Self, String> {
         let ResourceDefinition {
             uri,
@@ -196,10 +201,10 @@ impl ResourceEntry {
             last_modified,
             ..
         } = definition;
-        let wrong =
-            |why: String| format!("{what} {:?}: {why}", clean_line(&uri, MAX_SHOWN_URI_BYTES));
+        let error_message =
+            |why: String| format!("{kind} {:?}: {why}", clean_line(&uri, MAX_SHOWN_URI_BYTES));
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
-            return Err(wrong(format!(
+            return Err(error_message(format!(
                 "its name must have 1 to {MAX_NAME_BYTES} bytes without control characters"
             )));
         }
@@ -207,13 +212,13 @@ impl ResourceEntry {
         // and dates.
         let audience = ["user", "assistant"]
             .into_iter()
-            .filter(|role| definition.audience.iter().any(|one| one == role));
+            .filter(|role| definition.audience.iter().any(|listed| listed == role));
         let audience = audience.collect();
-        let (mut meta, needs) = match &definition.meta {
-            Some(text) => parse_meta_members(text).map_err(wrong)?,
+        let (mut meta, required_capabilities) = match &definition.meta {
+            Some(text) => parse_meta_members(text).map_err(error_message)?,
             None => (Map::new(), Map::new()),
         };
-        check_icons(&definition.icons).map_err(wrong)?;
+        check_icons(&definition.icons).map_err(error_message)?;
         let DefinedView {
             requested,
             mime_type,
@@ -237,7 +242,7 @@ impl ResourceEntry {
             fingerprint,
             resource: Arc::new(resource),
             template,
-            needs,
+            required_capabilities,
             requested_view: requested.map(Arc::new),
             warnings,
         })

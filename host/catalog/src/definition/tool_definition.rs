@@ -47,7 +47,7 @@ pub struct ValidDefinition {
 /// partial plugin would be surprising.
 pub(crate) fn validate_tools(
     definitions: Vec<ToolDefinition>,
-    known: bool,
+    is_validated: bool,
 ) -> Result<Vec<Arc<ValidDefinition>>, String> {
     let schemas = definitions
         .iter()
@@ -55,9 +55,12 @@ pub(crate) fn validate_tools(
     let patterns = PatternBudget::for_schemas(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = ValidDefinition::new(definition, &patterns, known)?;
-        if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
-            return Err(format!("two of its tools are named {:?}", twice.tool.name));
+        let checked = ValidDefinition::new(definition, &patterns, is_validated)?;
+        if let Some(duplicate) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
+            return Err(format!(
+                "two of its tools are named {:?}",
+                duplicate.tool.name
+            ));
         }
     }
     Ok(tools.into_values().collect())
@@ -86,7 +89,7 @@ impl ValidDefinition {
     fn new(
         definition: ToolDefinition,
         patterns: &PatternBudget,
-        known: bool,
+        is_validated: bool,
     ) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
@@ -94,21 +97,21 @@ impl ValidDefinition {
                 "tool {name:?}: a name must have 1 to {MAX_MCP_TOOL_NAME_BYTES} characters of A-Z a-z 0-9 _ - ."
             ));
         }
-        let input = if known {
+        let compile_input = if is_validated {
             JsonSchema::load_validated_input
         } else {
             JsonSchema::compile_input
         };
-        let input = input(&definition.input_schema, patterns)
+        let input = compile_input(&definition.input_schema, patterns)
             .map_err(|error| format!("tool {name:?}: its input schema {}", schema_error(&error)))?;
         let headers = param_headers::declared_headers(input.value())
             .map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
         let output = definition
             .output_schema
-            .map(|text| if known { JsonSchema::load_validated } else { JsonSchema::compile_with }(&text, patterns))
+            .map(|text| if is_validated { JsonSchema::load_validated } else { JsonSchema::compile_with }(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", schema_error(&error)))?;
-        let (mut meta, needs) = match &definition.meta {
+        let (mut meta, required_capabilities) = match &definition.meta {
             Some(text) => {
                 parse_meta_members(text).map_err(|why| format!("tool {name:?}: {why}"))?
             }
@@ -140,7 +143,7 @@ impl ValidDefinition {
             fingerprint,
             input: Arc::new(input),
             output: output.map(Arc::new),
-            required_capabilities: needs,
+            required_capabilities,
             view,
         })
     }
@@ -174,25 +177,25 @@ impl ValidDefinition {
 
     /// Returns the definition with the operator's changes.
     #[must_use]
-    pub fn with_override(&self, shown: &ToolOverride) -> Self {
+    pub fn with_override(&self, overrides: &ToolOverride) -> Self {
         let tool = &self.tool;
-        let hints = shown.annotations;
+        let hints = overrides.annotations;
         let annotations = if hints == AnnotationOverride::default() {
             tool.annotations
         } else {
-            let own = tool.annotations.unwrap_or_default();
+            let plugin_hints = tool.annotations.unwrap_or_default();
             Some(EffectHints {
-                read_only: hints.read_only.or(own.read_only),
-                destructive: hints.destructive.or(own.destructive),
-                idempotent: hints.idempotent.or(own.idempotent),
-                open_world: hints.open_world.or(own.open_world),
+                read_only: hints.read_only.or(plugin_hints.read_only),
+                destructive: hints.destructive.or(plugin_hints.destructive),
+                idempotent: hints.idempotent.or(plugin_hints.idempotent),
+                open_world: hints.open_world.or(plugin_hints.open_world),
             })
         };
-        let input = shown
+        let input = overrides
             .input_schema
             .as_ref()
             .map_or(&self.input, InputSchema::schema);
-        let (input_schema, headers) = match &shown.input_schema {
+        let (input_schema, headers) = match &overrides.input_schema {
             // The schema was checked when the grant was parsed, so this cannot fail.
             Some(_) => (
                 JsonText::new(&client_schema(input.value())),
@@ -203,13 +206,13 @@ impl ValidDefinition {
         let tool = Tool {
             input_schema,
             headers,
-            title: shown.title.clone().or_else(|| tool.title.clone()),
-            description: shown
+            title: overrides.title.clone().or_else(|| tool.title.clone()),
+            description: overrides
                 .description
                 .clone()
                 .or_else(|| tool.description.clone()),
             annotations,
-            task_support: shown.task_support.unwrap_or(tool.task_support),
+            task_support: overrides.task_support.unwrap_or(tool.task_support),
             ..Tool::clone(tool)
         };
         Self {
@@ -229,10 +232,10 @@ impl ValidDefinition {
 
 /// Returns whether the tool can be called as a task, as the definition's `_meta` specifies.
 fn parse_task_support(meta: &Map<String, Value>) -> Result<TaskSupport, String> {
-    let Some(word) = meta.get(TASK_SUPPORT_KEY) else {
+    let Some(value) = meta.get(TASK_SUPPORT_KEY) else {
         return Ok(TaskSupport::Forbidden);
     };
-    TaskSupport::deserialize(word).map_err(|_| {
+    TaskSupport::deserialize(value).map_err(|_| {
         format!(
             "{TASK_SUPPORT_KEY:?} in its _meta must be \"forbidden\", \"optional\" or \"required\""
         )

@@ -111,14 +111,17 @@ impl<'a> ViewOwners<'a> {
 
     /// Returns the plugin that owns the view at `uri`, if it is not the plugin `plugin_id`. The
     /// comparison ignores percent-encoding and case, unless two plugins differ only in these.
-    pub(crate) fn other_owner(&self, own: &str, uri: &str) -> Option<&'a str> {
+    pub(crate) fn other_owner(&self, plugin_id: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
-        let alike = self.0.get(&name.to_lowercase())?;
-        let owner = alike
+        let candidates = self.0.get(&name.to_lowercase())?;
+        let owner = candidates
             .iter()
             .find(|id| **id == name)
-            .or_else(|| alike.iter().find(|id| **id == own));
-        owner.or(alike.first()).copied().filter(|id| *id != own)
+            .or_else(|| candidates.iter().find(|id| **id == plugin_id));
+        owner
+            .or(candidates.first())
+            .copied()
+            .filter(|id| *id != plugin_id)
     }
 }
 
@@ -135,15 +138,15 @@ pub(crate) struct ViewRequest {
 impl ViewRequest {
     /// Reads the `_meta` of a view. Malformed members are left out.
     pub(crate) fn read(meta: &Map<String, Value>) -> Self {
-        let mut wish = Self::default();
+        let mut request = Self::default();
         match meta.get(META_MEMBER) {
             None => {}
             Some(Value::Object(ui)) => ui
                 .iter()
-                .for_each(|(key, value)| wish.read_member(key, value)),
-            Some(_) => wish.add_warning("ui in its _meta must be a JSON object"),
+                .for_each(|(key, value)| request.read_member(key, value)),
+            Some(_) => request.add_warning("ui in its _meta must be a JSON object"),
         }
-        wish
+        request
     }
 
     fn read_member(&mut self, key: &str, value: &Value) {
@@ -151,8 +154,10 @@ impl ViewRequest {
             ("csp", Value::Object(csp)) => csp
                 .iter()
                 .for_each(|(key, value)| self.read_origins(key, value)),
-            ("permissions", Value::Object(asked)) => {
-                asked.keys().for_each(|name| self.read_permission(name));
+            ("permissions", Value::Object(permissions)) => {
+                permissions
+                    .keys()
+                    .for_each(|name| self.read_permission(name));
             }
             ("domain", Value::String(text)) => match parse_view_domain(text) {
                 Ok(domain) => self.access.domain = Some(domain),
@@ -240,7 +245,7 @@ pub(crate) fn access_meta(access: &UiAccess, border: Option<bool>) -> Map<String
     let permissions: Map<_, _> = access
         .permissions
         .iter()
-        .map(|one| (permission_member(*one).to_owned(), json!({})))
+        .map(|permission| (permission_member(*permission).to_owned(), json!({})))
         .collect();
     let mut ui = Map::new();
     for (name, members) in [("csp", csp), ("permissions", permissions)] {

@@ -34,7 +34,7 @@ impl ViewLink {
     /// Removes the members about views from a tool's `_meta` and parses them.
     pub(crate) fn take_from(meta: &mut Map<String, Value>) -> Self {
         let mut link = Self::default();
-        let flat = meta.remove(LEGACY_META_MEMBER);
+        let legacy_uri = meta.remove(LEGACY_META_MEMBER);
         let mut uri = None;
         match meta.remove(META_MEMBER) {
             None => {}
@@ -59,7 +59,7 @@ impl ViewLink {
                 .warnings
                 .push("ui in its _meta must be a JSON object".to_owned()),
         }
-        match uri.or(flat) {
+        match uri.or(legacy_uri) {
             None => {}
             Some(Value::String(text)) => match check_view_uri(&text) {
                 Ok(()) => link.uri = Some(text),
@@ -77,16 +77,16 @@ impl ViewLink {
     }
 
     fn read_visibility(&mut self, value: &Value) {
-        let known = |value: &Value| {
+        let parse_caller = |value: &Value| {
             TOOL_CALLERS
                 .into_iter()
                 .find(|audience| value.as_str() == Some(audience))
         };
-        let all: Option<Vec<&str>> = value
+        let callers: Option<Vec<&str>> = value
             .as_array()
             .filter(|all| all.len() <= TOOL_CALLERS.len())
-            .and_then(|all| all.iter().map(known).collect());
-        match all {
+            .and_then(|all| all.iter().map(parse_caller).collect());
+        match callers {
             Some(all) if !all.is_empty() => self.visibility = all,
             _ => self.warnings.push(
                 "visibility in its _meta.ui must be a list of \"model\" and \"app\"".to_owned(),

@@ -57,27 +57,27 @@ impl DescribeLimits {
                 ));
             }
         }
-        let larger = |size: usize, most: ByteSize| size as u64 > most.as_u64();
-        if larger(
+        let is_larger = |size: usize, most: ByteSize| size as u64 > most.as_u64();
+        if is_larger(
             tools.iter().map(ToolDefinition::schema_bytes).sum(),
             self.schemas,
         ) {
-            let most = self.schemas.display().iec();
+            let max_size = self.schemas.display().iec();
             return Err(format!(
-                "its schemas are larger than {most} in total (to allow more, raise describe.schemas)"
+                "its schemas are larger than {max_size} in total (to allow more, raise describe.schemas)"
             ));
         }
         let size = tools.iter().map(ToolDefinition::size).sum::<usize>()
             + prompts.iter().map(PromptDefinition::size).sum::<usize>()
             + resources().map(ResourceDefinition::size).sum::<usize>();
-        if larger(size, self.size) {
+        if is_larger(size, self.size) {
             let what = match (prompts.is_empty(), resources().next().is_none()) {
                 (true, true) => "the descriptions, schemas, icons and _meta of its tools",
                 _ => "the descriptions, schemas, icons and _meta of what it offers",
             };
-            let most = self.size.display().iec();
+            let max_size = self.size.display().iec();
             return Err(format!(
-                "{what} are larger than {most} in total (to allow more, raise describe.size)"
+                "{what} are larger than {max_size} in total (to allow more, raise describe.size)"
             ));
         }
         Ok(())

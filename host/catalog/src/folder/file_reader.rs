@@ -130,7 +130,7 @@ impl FileContent {
 /// Returns an error if the file does not exist, is not a regular file, is too large, or cannot be
 /// read.
 fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileContent, LoadError> {
-    let refused = |error: io::Error| match error.kind() {
+    let read_error = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
         // These reasons persist until the file changes. All others, such as too many open files,
         // are transient.
@@ -145,8 +145,8 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileConten
         .read(true)
         .custom_flags(flags)
         .open(path)
-        .map_err(refused)?;
-    let metadata = file.metadata().map_err(refused)?;
+        .map_err(read_error)?;
+    let metadata = file.metadata().map_err(read_error)?;
     if !metadata.is_file() {
         return Err(LoadError::Refused("not a regular file".into()));
     }
@@ -158,23 +158,23 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileConten
     (&file)
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
-        .map_err(refused)?;
+        .map_err(read_error)?;
     if bytes.len() as u64 > limit {
         let limit = ByteSize::b(limit).display().iec();
-        let cure = key
+        let advice = key
             .map(|key| format!(" (to allow more, raise {key})"))
             .unwrap_or_default();
         return Err(LoadError::Refused(format!(
-            "the file is larger than {limit}{cure}"
+            "the file is larger than {limit}{advice}"
         )));
     }
     let before = FileStamp::from_metadata(&metadata);
-    let same = file
+    let is_unchanged = file
         .metadata()
         .is_ok_and(|after| FileStamp::from_metadata(&after) == before);
     Ok(FileContent {
         bytes,
-        stamp: same.then_some(before),
+        stamp: is_unchanged.then_some(before),
         is_local: is_on_local_file_system(&file),
     })
 }
@@ -194,5 +194,5 @@ fn is_on_local_file_system(file: &File) -> bool {
         0x794C_7630,
     ];
     rustix::fs::fstatfs(file)
-        .is_ok_and(|found| LOCAL.contains(&u64::try_from(found.f_type).unwrap_or_default()))
+        .is_ok_and(|stat| LOCAL.contains(&u64::try_from(stat.f_type).unwrap_or_default()))
 }

@@ -36,15 +36,15 @@ impl FileStamp {
 
     /// Returns whether the file was last changed at least `age` before `now`.
     pub(crate) fn is_older_than(&self, now: SystemTime, age: Duration) -> bool {
-        let Some(until) = now
+        let Some(limit) = now
             .checked_sub(age)
             .and_then(|until| until.duration_since(UNIX_EPOCH).ok())
         else {
             return false;
         };
         let until = (
-            i64::try_from(until.as_secs()).unwrap_or(i64::MAX),
-            i64::from(until.subsec_nanos()),
+            i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+            i64::from(limit.subsec_nanos()),
         );
         let (_, _, seconds, nanoseconds) = self.identity;
         self.modified < until && (seconds, nanoseconds) < until

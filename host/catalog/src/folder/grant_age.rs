@@ -26,38 +26,38 @@ pub(crate) struct GrantAge(Mutex<Option<(Option<FileStamp>, Instant)>>);
 impl GrantAge {
     /// Returns when the file will have been unchanged for long enough, or `None` if it already has.
     /// `sighting` is the state that has just been read, or `None` if there is no file.
-    pub(crate) fn settle_time(&self, seen: Option<&GrantSighting>) -> Option<Instant> {
-        self.settle_time_at(Instant::now(), SystemTime::now(), seen)
+    pub(crate) fn settle_time(&self, sighting: Option<&GrantSighting>) -> Option<Instant> {
+        self.settle_time_at(Instant::now(), SystemTime::now(), sighting)
     }
 
     fn settle_time_at(
         &self,
         now: Instant,
         clock: SystemTime,
-        seen: Option<&GrantSighting>,
+        sighting: Option<&GrantSighting>,
     ) -> Option<Instant> {
-        let mut known = self.0.lock();
-        let stamp = seen.map(|seen| seen.stamp.as_ref());
+        let mut last_seen = self.0.lock();
+        let stamp = sighting.map(|seen| seen.stamp.as_ref());
         if stamp == Some(None) {
-            *known = None;
+            *last_seen = None;
             return Some(now + SETTLE_TIME);
         }
         let stamp = stamp.flatten();
-        let since = match &*known {
+        let since = match &*last_seen {
             Some((before, since)) if before.as_ref() == stamp => *since,
             _ => {
-                *known = Some((stamp.cloned(), now));
+                *last_seen = Some((stamp.cloned(), now));
                 now
             }
         };
-        let local = seen
-            .filter(|seen| seen.is_local)
-            .and_then(|seen| seen.stamp.as_ref());
-        let age = local
+        let local_stamp = sighting
+            .filter(|sighting| sighting.is_local)
+            .and_then(|sighting| sighting.stamp.as_ref());
+        let age = local_stamp
             .and_then(|stamp| stamp.unchanged_for(clock))
             .unwrap_or_default();
-        let rest = SETTLE_TIME.saturating_sub(age.max(now - since));
-        (!rest.is_zero()).then(|| now + rest)
+        let remaining = SETTLE_TIME.saturating_sub(age.max(now - since));
+        (!remaining.is_zero()).then(|| now + remaining)
     }
 }
 

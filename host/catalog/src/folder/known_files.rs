@@ -47,13 +47,13 @@ impl ComponentStamps {
     pub(crate) fn new(
         component: FileStamp,
         wit: Option<FileStamp>,
-        now: SystemTime,
+        read_start: SystemTime,
     ) -> Option<Self> {
-        let settled = component.is_older_than(now, MIN_FILE_AGE)
+        let is_settled = component.is_older_than(read_start, MIN_FILE_AGE)
             && wit
                 .as_ref()
-                .is_none_or(|wit| wit.is_older_than(now, MIN_FILE_AGE));
-        settled.then_some(Self { component, wit })
+                .is_none_or(|wit| wit.is_older_than(read_start, MIN_FILE_AGE));
+        is_settled.then_some(Self { component, wit })
     }
 }
 
@@ -78,38 +78,42 @@ impl Default for KnownFiles {
 impl KnownFiles {
     /// Loads the notes of the previous server.
     pub(crate) fn load_notes(&self, notes: &str) {
-        if let Some(known) = self.lock().as_mut() {
-            known.previous = serde_json::from_str(notes).unwrap_or_default();
+        if let Some(tables) = self.lock().as_mut() {
+            tables.previous = serde_json::from_str(notes).unwrap_or_default();
         }
     }
 
     /// Returns the digest of a plugin's component, if these files are known and the component has
     /// at most `limit` bytes.
     pub(crate) fn find_digest(&self, id: &str, files: &PluginFiles, limit: u64) -> Option<Digest> {
-        let mut known = self.lock();
-        let known = known.as_mut()?;
-        let file = known.previous.get(id)?;
-        let same = files.component.as_ref() == Some(&file.component) && files.wit == file.wit;
-        if !same || file.component.length > limit {
+        let mut tables = self.lock();
+        let tables = tables.as_mut()?;
+        let file = tables.previous.get(id)?;
+        let is_same = files.component.as_ref() == Some(&file.component) && files.wit == file.wit;
+        if !is_same || file.component.length > limit {
             return None;
         }
         let file = file.clone();
         let digest = file.digest;
-        known.current.insert(id.to_owned(), file);
+        tables.current.insert(id.to_owned(), file);
         Some(digest)
     }
 
     /// Records a component that was read. Removes its record if there are no stamps.
     pub(crate) fn record(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
-        let mut known = self.lock();
-        let Some(known) = known.as_mut() else { return };
+        let mut tables = self.lock();
+        let Some(tables) = tables.as_mut() else {
+            return;
+        };
         let file = stamps.map(|ComponentStamps { component, wit }| KnownFile {
             component,
             wit,
             digest,
         });
-        known.current.remove(id);
-        known.current.extend(file.map(|file| (id.to_owned(), file)));
+        tables.current.remove(id);
+        tables
+            .current
+            .extend(file.map(|file| (id.to_owned(), file)));
     }
 
     /// Ends the start. Returns the notes for the next start, if they differ from those that were

@@ -48,18 +48,18 @@ fn open_file_stepwise(root: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno
     let (folders, name) = path
         .rsplit_once('/')
         .map_or((None, path), |(folders, name)| (Some(folders), name));
-    let mut held: Option<OwnedFd> = None;
+    let mut parent: Option<OwnedFd> = None;
     for folder in folders.into_iter().flat_map(|folders| folders.split('/')) {
         if folder == ".." {
             return Err(Errno::XDEV);
         }
-        held = Some(open_folder(
-            held.as_ref().map_or(root, AsFd::as_fd),
+        parent = Some(open_folder(
+            parent.as_ref().map_or(root, AsFd::as_fd),
             folder,
         )?);
     }
     openat(
-        held.as_ref().map_or(root, AsFd::as_fd),
+        parent.as_ref().map_or(root, AsFd::as_fd),
         name,
         FILE_FLAGS.union(OFlags::NOFOLLOW),
         Mode::empty(),

@@ -83,7 +83,7 @@ impl TreeError {
 /// Scans the folder at `path`, in which at most `max_files` files may be offered; `None` if there
 /// is no such folder. An error is part of the result, because it concerns only this folder, and
 /// other plugins must not wait until it is resolved.
-pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree> {
+pub(crate) fn scan(path: &Path, kind: TreeKind, max_files: usize) -> Option<PlainTree> {
     let root = match open_root(path) {
         Ok(root) => root,
         Err(Errno::NOENT | Errno::NOTDIR) => return None,
@@ -97,32 +97,32 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
     let mut scan = TreeScan {
         root: root.as_fd(),
         kind,
-        max_files: most,
+        max_files,
         visited: 0,
         notes: Vec::new(),
         tree: PlainTree::default(),
     };
-    let looked = scan.scan_folder(&root, "", 1);
+    let scan_result = scan.scan_folder(&root, "", 1);
     let TreeScan {
         tree, mut notes, ..
     } = scan;
-    let flaw = match looked {
+    let error = match scan_result {
         Ok(()) => None,
         Err(ScanStop::Unreadable(error)) => Some(TreeError::from_errno(error)),
         Err(ScanStop::TooMany) => {
-            let most = format_thousands(most as u64);
+            let most = format_thousands(max_files as u64);
             let what = if tree.files.is_empty() {
                 "entries"
             } else {
                 "files"
             };
-            let raise = kind.limit_hint();
+            let hint = kind.limit_hint();
             Some(TreeError::Permanent(format!(
-                "it has too many {what}: at most {most} files are allowed{raise}"
+                "it has too many {what}: at most {most} files are allowed{hint}"
             )))
         }
     };
-    if flaw.is_some() {
+    if error.is_some() {
         // The order of the scan is arbitrary, so partial results would differ between scans. The
         // identity of the folder itself is stable.
         let folders = tree
@@ -132,7 +132,7 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
             .collect();
         return Some(PlainTree {
             folders,
-            error: flaw,
+            error,
             ..PlainTree::default()
         });
     }
@@ -243,22 +243,22 @@ impl TreeScan<'_> {
             return match open_folder(folder.as_fd(), name) {
                 Ok(inner) => match self.scan_folder(&inner, &format!("{path}{name}/"), depth + 1) {
                     Err(ScanStop::Unreadable(error)) => {
-                        let within = format!("{path}{name}/");
-                        let seen = self
+                        let prefix = format!("{path}{name}/");
+                        let scanned = self
                             .tree
                             .files
-                            .range(within.clone()..)
+                            .range(prefix.clone()..)
                             .map(|(file, _)| file);
-                        let seen: Vec<String> = seen
-                            .take_while(|file| file.starts_with(&within))
+                        let scanned_files: Vec<String> = scanned
+                            .take_while(|file| file.starts_with(&prefix))
                             .cloned()
                             .collect();
-                        for file in &seen {
+                        for file in &scanned_files {
                             self.tree.files.remove(file);
                         }
                         self.note_unreadable(path, name, error)
                     }
-                    looked => looked,
+                    result => result,
                 },
                 // It was deleted or replaced after it was listed: that causes another event.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),

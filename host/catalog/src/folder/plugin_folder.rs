@@ -114,7 +114,7 @@ pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
     let Err(error) = std::fs::read_dir(folder).and_then(|_| check_search_permission(folder)) else {
         return Ok(());
     };
-    let cure = match error.kind() {
+    let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "; give that user the permissions to list it and to look into it (r and x)"
         }
@@ -122,7 +122,7 @@ pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
     };
     let user = rustix::process::geteuid().as_raw();
     Err(format!(
-        "the plugin folder {} cannot be read as user {user}: {}{cure}",
+        "the plugin folder {} cannot be read as user {user}: {}{advice}",
         folder.display(),
         error.kind()
     ))
@@ -139,7 +139,7 @@ fn check_search_permission(folder: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// The folder itself cannot be read.
-pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<FolderListing>> {
+pub(crate) fn scan(folder: &Path, limits: &DescribeLimits) -> io::Result<Option<FolderListing>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
@@ -154,7 +154,7 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
         Err(error) => return Err(error),
     };
     check_search_permission(folder)?;
-    let mut found = FolderListing::default();
+    let mut listing = FolderListing::default();
     let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, PlainTrees>::new());
     let mut grants = BTreeSet::new();
     let mut wits = BTreeSet::new();
@@ -169,18 +169,18 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
                 .push(name.display().to_string());
         }
         let Some((id, part)) = parse_file_name(&name) else {
-            if let Some(why) = note(&name) {
-                found.add_note(&name.display(), &why);
+            if let Some(why) = misplaced_file_note(&name) {
+                listing.add_note(&name.display(), &why);
             }
             continue;
         };
-        let (kind, most) = match part {
+        let (kind, max_files) = match part {
             FileRole::Component => {
                 match stat_component(&component_path(folder, id)) {
                     Ok(Some(component)) => drop(components.insert(id.to_owned(), component)),
                     // It was deleted after it was listed.
                     Ok(None) => {}
-                    Err(why) => found.add_note(&name.display(), &why),
+                    Err(why) => listing.add_note(&name.display(), &why),
                 }
                 continue;
             }
@@ -192,23 +192,23 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
                 wits.insert(id.to_owned());
                 continue;
             }
-            FileRole::Prompts => (TreeKind::Prompts, bounds.prompts),
-            FileRole::Resources => (TreeKind::Resources, bounds.resources),
+            FileRole::Prompts => (TreeKind::Prompts, limits.prompts),
+            FileRole::Resources => (TreeKind::Resources, limits.resources),
             FileRole::Skill => (TreeKind::Skill, MAX_SKILL_FILES),
         };
-        match plain_tree::scan(&folder.join(&name), kind, most) {
+        match plain_tree::scan(&folder.join(&name), kind, max_files) {
             Some(tree) => {
                 let trees = trees.entry(id.to_owned()).or_default();
-                let place = match kind {
+                let slot = match kind {
                     TreeKind::Prompts => &mut trees.prompts,
                     TreeKind::Resources => &mut trees.resources,
                     TreeKind::Skill => &mut trees.skill,
                 };
-                *place = Some(Arc::new(tree));
+                *slot = Some(Arc::new(tree));
             }
             None => {
                 if let Some(why) = folder_problem(&folder.join(&name)) {
-                    found.add_note(&name.display(), &why);
+                    listing.add_note(&name.display(), &why);
                 }
             }
         }
@@ -217,7 +217,7 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
     for id in ids {
         // Check only listed files: most plugins have neither, and a start may scan a thousand
         // plugins.
-        let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
+        let stamp_of = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
             let listed = names.contains(id).then(|| path(folder, id))?;
             // A dangling link counts as a file: the plugin is refused, instead of being served as
             // if it had no grant.
@@ -227,8 +227,8 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
                 .ok()
                 .map(|metadata| FileStamp::from_metadata(&metadata))
         };
-        let grant = beside(&grants, grant_path);
-        let wit = beside(&wits, wit_path);
+        let grant = stamp_of(&grants, grant_path);
+        let wit = stamp_of(&wits, wit_path);
         let PlainTrees {
             prompts,
             resources,
@@ -244,7 +244,7 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
             .filter(|name| !is_grant_of_other_plugin(name, &components, &trees))
             .min();
         let misnamed_grant = misnamed_grant.map(|name| clean(name).into_owned());
-        found.plugins.insert(
+        listing.plugins.insert(
             id.clone(),
             PluginFiles {
                 component,
@@ -259,14 +259,14 @@ pub(crate) fn scan(folder: &Path, bounds: &DescribeLimits) -> io::Result<Option<
     }
     for id in grants {
         // The plugin folder may contain the server's own configuration.
-        if !found.plugins.contains_key(&id) && id != "toolbay" {
+        if !listing.plugins.contains_key(&id) && id != "toolbay" {
             let why = format!(
                 "it is a grant, but there is no {id}.wasm, {id}.prompts, {id}.resources or {id}.skill"
             );
-            found.add_note(&format_args!("{id}.toml"), &why);
+            listing.add_note(&format_args!("{id}.toml"), &why);
         }
     }
-    Ok(Some(found))
+    Ok(Some(listing))
 }
 
 /// The folders with plain files of one plugin.
@@ -323,17 +323,17 @@ const MISSPELLED_EXTENSIONS: [(&str, &str); 3] = [
 ];
 
 /// Returns the note about a file that belongs to no plugin but was probably meant to belong to one.
-fn note(name: &OsStr) -> Option<String> {
+fn misplaced_file_note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
-    let plain = FileRole::ALL
+    let plain_extensions = FileRole::ALL
         .iter()
         .filter(|(part, _)| part.is_plain())
         .map(|(_, right)| (*right, *right));
-    let near = MISSPELLED_EXTENSIONS
+    let similar = MISSPELLED_EXTENSIONS
         .into_iter()
-        .chain(plain)
-        .find(|(wrong, _)| strip_extension(OsStr::new(&lower), wrong).is_some());
-    if let Some((_, right)) = near {
+        .chain(plain_extensions)
+        .find(|(misspelled, _)| strip_extension(OsStr::new(&lower), misspelled).is_some());
+    if let Some((_, right)) = similar {
         return Some(format!("its name must end in {right} in lower case"));
     }
     if !similar_toml_stems(name.to_str().unwrap_or_default()).is_empty() {
@@ -343,8 +343,8 @@ fn note(name: &OsStr) -> Option<String> {
         );
     }
     let bytes = name.as_encoded_bytes();
-    let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
-    if !ending.eq_ignore_ascii_case(b".wasm") || bytes.starts_with(b".") {
+    let extension = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
+    if !extension.eq_ignore_ascii_case(b".wasm") || bytes.starts_with(b".") {
         return None;
     }
     Some(if name.to_str().is_none() {

@@ -26,39 +26,43 @@ impl ResolvedPath {
     /// Resolves `path`. Blocks.
     pub(crate) fn resolve(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let mut ahead = component_names(&path);
-        let mut here = PathBuf::from("/");
-        let mut place = Self {
-            visited: vec![(here.clone(), read_identity(&here))],
+        let mut remaining = component_names(&path);
+        let mut current = PathBuf::from("/");
+        let mut resolved = Self {
+            visited: vec![(current.clone(), read_identity(&current))],
         };
         let mut links = 0;
-        while let Some(name) = ahead.pop_front() {
+        while let Some(name) = remaining.pop_front() {
             if name == ".." {
-                here.pop();
+                current.pop();
                 continue;
             }
-            let next = here.join(&name);
+            let next = current.join(&name);
             match fs::read_link(&next) {
                 Ok(target) if links < MAX_LINKS => {
                     links += 1;
                     if target.is_absolute() {
-                        here = PathBuf::from("/");
+                        current = PathBuf::from("/");
                     }
                     for name in component_names(&target).into_iter().rev() {
-                        ahead.push_front(name);
+                        remaining.push_front(name);
                     }
                 }
                 _ => {
-                    here = next;
-                    place.visited.push((here.clone(), read_identity(&here)));
+                    current = next;
+                    resolved
+                        .visited
+                        .push((current.clone(), read_identity(&current)));
                 }
             }
         }
         // The path may have ended in `..`.
-        if place.target().0 != here.as_path() {
-            place.visited.push((here.clone(), read_identity(&here)));
+        if resolved.target().0 != current.as_path() {
+            resolved
+                .visited
+                .push((current.clone(), read_identity(&current)));
         }
-        place
+        resolved
     }
 
     /// Returns the target of the path.
@@ -70,12 +74,12 @@ impl ResolvedPath {
 
     /// Returns everything on the path except its target.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
-        let (end, identity) = self.target();
-        let way = self
+        let (target, identity) = self.target();
+        let entries = self
             .visited
             .iter()
             .map(|(path, identity)| (path.as_path(), *identity));
-        way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
+        entries.filter(move |(path, id)| *path != target && (id.is_none() || *id != identity))
     }
 
     /// Returns everything on the path, including its target.
@@ -87,22 +91,22 @@ impl ResolvedPath {
 
     /// Returns whether this folder is on the path to `other`, or is its target.
     pub(crate) fn contains(&self, other: &Self) -> bool {
-        let (end, identity) = self.target();
+        let (target, identity) = self.target();
         other
             .visited
             .iter()
-            .any(|(path, id)| path == end || (id.is_some() && *id == identity))
+            .any(|(path, id)| path == target || (id.is_some() && *id == identity))
     }
 }
 
 /// Returns the names in a path.
 fn component_names(path: &Path) -> VecDeque<OsString> {
-    let named = |component| match component {
+    let name_of = |component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
         Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
     };
-    path.components().filter_map(named).collect()
+    path.components().filter_map(name_of).collect()
 }
 
 fn read_identity(path: &Path) -> Option<FileIdentity> {

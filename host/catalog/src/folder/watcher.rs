@@ -36,7 +36,7 @@ pub struct FolderChanges {
 
 /// Watches a folder until it is dropped.
 pub struct FolderWatcher {
-    events: RecommendedWatcher,
+    notifier: RecommendedWatcher,
     folder: PathBuf,
     /// Device and inode of the watched folder; `None` if the folder does not exist.
     watched_identity: Option<(u64, u64)>,
@@ -58,7 +58,7 @@ struct EventInbox {
 struct PendingEvents {
     changes: FolderChanges,
     /// The time of the first event.
-    since: Option<Instant>,
+    first_event: Option<Instant>,
     has_changes: bool,
     /// True if the folder itself was moved, deleted or created, so that its watch may belong to the
     /// old one.
@@ -81,10 +81,10 @@ impl FolderWatcher {
             let folder = folder.clone();
             move |result: notify::Result<Event>| inbox.record(&folder, result)
         };
-        let events =
+        let notifier =
             notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
         let mut watcher = Self {
-            events,
+            notifier,
             folder,
             watched_identity: None,
             has_warned: false,
@@ -114,10 +114,10 @@ impl FolderWatcher {
             let paths = paths.clone();
             move |result: notify::Result<Event>| inbox.record_within(&paths, result)
         };
-        let events =
+        let notifier =
             notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
         let mut watcher = Self {
-            events,
+            notifier,
             folder: PathBuf::new(),
             watched_identity: None,
             has_warned: false,
@@ -126,14 +126,14 @@ impl FolderWatcher {
         };
         for path in &paths {
             // Editors replace files when they save, so the folder of the file is watched.
-            let (at, mode) = if path.is_dir() {
+            let (watched_path, mode) = if path.is_dir() {
                 (path.as_path(), RecursiveMode::Recursive)
             } else {
                 (path.parent().unwrap_or(path), RecursiveMode::NonRecursive)
             };
             watcher
-                .events
-                .watch(at, mode)
+                .notifier
+                .watch(watched_path, mode)
                 .map_err(|error| format!("cannot watch {}: {error}", path.display()))?;
         }
         Ok(watcher)
@@ -152,32 +152,32 @@ impl FolderWatcher {
         if folders == self.subfolders {
             return;
         }
-        let before = std::mem::take(&mut self.subfolders);
-        for path in before
+        let previous = std::mem::take(&mut self.subfolders);
+        for path in previous
             .iter()
             .filter(|(path, identity)| folders.get(*path) != Some(identity))
             .map(|(path, _)| path)
         {
             // Fails if the folder was deleted, which is fine.
-            drop(self.events.unwatch(path));
+            drop(self.notifier.unwatch(path));
         }
-        let mut set = 0;
+        let mut new_watches = 0;
         for (path, identity) in folders {
-            if before.get(&path) != Some(&identity) {
-                if let Err(error) = self.events.watch(&path, RecursiveMode::NonRecursive) {
+            if previous.get(&path) != Some(&identity) {
+                if let Err(error) = self.notifier.watch(&path, RecursiveMode::NonRecursive) {
                     // Scans find the changes in it. Another attempt would fail as well, because
                     // there are no more watches.
                     tracing::debug!(path = %path.display(), "{}", describe_error(&error));
                 } else {
-                    set += 1;
+                    new_watches += 1;
                 }
-                if set % WATCHES_PER_YIELD == 0 {
+                if new_watches % WATCHES_PER_YIELD == 0 {
                     tokio::task::yield_now().await;
                 }
             }
             self.subfolders.insert(path, identity);
         }
-        if set > 0 {
+        if new_watches > 0 {
             // Something may have changed between the scan and the watch.
             self.inbox.request_rescan();
         }
@@ -188,11 +188,11 @@ impl FolderWatcher {
         let inbox = Arc::clone(&self.inbox);
         loop {
             // Cancel-safe: nothing is taken before both waits have finished.
-            let Some(since) = inbox.first_event_time() else {
+            let Some(first_event) = inbox.first_event_time() else {
                 inbox.wakeup.notified().await;
                 continue;
             };
-            tokio::time::sleep_until(since + GATHER_INTERVAL).await;
+            tokio::time::sleep_until(first_event + GATHER_INTERVAL).await;
             let pending = std::mem::take(&mut *inbox.pending.lock());
             if pending.folder_moved {
                 self.reset_watches();
@@ -207,7 +207,7 @@ impl FolderWatcher {
         if let Some(parent) = self.folder.parent() {
             // Not fatal: without a watch of the parent, a folder that is moved back is found by the
             // next scan instead of at once.
-            if let Err(error) = self.events.watch(parent, RecursiveMode::NonRecursive) {
+            if let Err(error) = self.notifier.watch(parent, RecursiveMode::NonRecursive) {
                 tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
         }
@@ -215,7 +215,7 @@ impl FolderWatcher {
         // different one.
         self.watched_identity = folder_identity(&self.folder);
         if self.watched_identity.is_some() {
-            self.events
+            self.notifier
                 .watch(&self.folder, RecursiveMode::NonRecursive)
                 .inspect_err(|_| self.watched_identity = None)?;
         }
@@ -233,7 +233,7 @@ impl FolderWatcher {
     /// Sets the watch again, because the folder at this path may have been replaced.
     fn reset_watches(&mut self) {
         // Fails if there was no watch, which is fine.
-        drop(self.events.unwatch(&self.folder));
+        drop(self.notifier.unwatch(&self.folder));
         match self.set_watches() {
             Ok(()) if self.has_warned => {
                 tracing::info!("the plugin folder is watched again");
@@ -264,7 +264,7 @@ impl EventInbox {
             }
         }
         if pending.has_changes || pending.folder_moved {
-            pending.since.get_or_insert_with(Instant::now);
+            pending.first_event.get_or_insert_with(Instant::now);
             drop(pending);
             self.wakeup.notify_one();
         }
@@ -274,26 +274,26 @@ impl EventInbox {
     fn request_rescan(&self) {
         let mut pending = self.pending.lock();
         pending.has_changes = true;
-        pending.since.get_or_insert_with(Instant::now);
+        pending.first_event.get_or_insert_with(Instant::now);
         drop(pending);
         self.wakeup.notify_one();
     }
 
     /// Returns the time of the first change that has not been taken.
     fn first_event_time(&self) -> Option<Instant> {
-        self.pending.lock().since
+        self.pending.lock().first_event
     }
 
     /// Records that something at or below one of `paths` changed.
     fn record_within(&self, paths: &[PathBuf], result: notify::Result<Event>) {
-        let within = |event: Event| {
-            let touched = event
+        let is_relevant = |event: Event| {
+            let is_within = event
                 .paths
                 .iter()
                 .any(|path| paths.iter().any(|watched| path.starts_with(watched)));
-            event.need_rescan() || (touched && is_change(event.kind))
+            event.need_rescan() || (is_within && is_change(event.kind))
         };
-        if result.map_or(true, within) {
+        if result.map_or(true, is_relevant) {
             self.request_rescan();
         }
     }
@@ -318,11 +318,11 @@ impl PendingEvents {
             if path == folder {
                 self.folder_moved = true;
                 self.has_changes = true;
-            } else if let Ok(below) = path.strip_prefix(folder) {
+            } else if let Ok(relative) = path.strip_prefix(folder) {
                 self.has_changes = true;
                 self.changes
                     .names
-                    .extend(below.iter().next().map(OsString::from));
+                    .extend(relative.iter().next().map(OsString::from));
             }
         }
     }
@@ -361,7 +361,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let mut watcher = FolderWatcher::new(&folder).unwrap();
         // Simulates another folder mounted there: no event reports it.
-        watcher.events.unwatch(&folder).unwrap();
+        watcher.notifier.unwatch(&folder).unwrap();
         watcher.watched_identity = Some((0, 0));
         watcher.has_warned = true;
         watcher.rewatch_if_replaced();

@@ -142,7 +142,7 @@ impl ComponentBuilder {
             let listed = finished
                 .result
                 .map_err(|error| FailedStep::of_description(&error))?;
-            match listed.refused() {
+            match listed.refusal_reason() {
                 Some(why) => Err(FailedStep::of_check(LoadError::Refused(why.to_owned()))),
                 None => Ok(DescribedComponent { compiled, listed }),
             }

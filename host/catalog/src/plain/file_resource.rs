@@ -51,21 +51,25 @@ enum FileSource {
 /// Equal if the file is the same and has not changed.
 impl PartialEq for FileResource {
     fn eq(&self, other: &Self) -> bool {
-        let same = match (&self.source, &other.source) {
+        let is_same_source = match (&self.source, &other.source) {
             (
                 FileSource::File { path, stamp, .. },
                 FileSource::File {
-                    path: other,
-                    stamp: changed,
+                    path: other_path,
+                    stamp: other_stamp,
                     ..
                 },
-            ) => path == other && stamp == changed,
-            (FileSource::InMemory { digest, .. }, FileSource::InMemory { digest: other, .. }) => {
-                digest == other
-            }
+            ) => path == other_path && stamp == other_stamp,
+            (
+                FileSource::InMemory { digest, .. },
+                FileSource::InMemory {
+                    digest: other_digest,
+                    ..
+                },
+            ) => digest == other_digest,
             _ => false,
         };
-        same && self.entry.resource == other.entry.resource
+        is_same_source && self.entry.resource == other.entry.resource
     }
 }
 
@@ -148,16 +152,16 @@ impl FileResource {
     /// # Errors
     ///
     /// The file is larger, or cannot be read.
-    pub fn read(&self, most: ByteSize) -> Result<Option<ResourceItem>, CallError> {
+    pub fn read(&self, max_size: ByteSize) -> Result<Option<ResourceItem>, CallError> {
         let limit = CallError::Limit {
-            limit: Limit::Output(most),
+            limit: Limit::Output(max_size),
             tool: None,
         };
-        let failed = |error: io::Error| {
+        let read_error = |error: io::Error| {
             CallError::Failed(format!("the file cannot be read: {}", error.kind()))
         };
         let (root, path) = match &self.source {
-            FileSource::InMemory { size, .. } if *size > most.as_u64() => return Err(limit),
+            FileSource::InMemory { size, .. } if *size > max_size.as_u64() => return Err(limit),
             FileSource::InMemory { content, .. } => return Ok(Some(self.to_item(content.clone()))),
             FileSource::File { root, path, .. } => (root, path),
         };
@@ -165,21 +169,21 @@ impl FileResource {
             Ok(file) => File::from(file),
             // A link that leads out of the folder counts as missing.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
-            Err(error) => return Err(failed(error.into())),
+            Err(error) => return Err(read_error(error.into())),
         };
-        let metadata = file.metadata().map_err(failed)?;
+        let metadata = file.metadata().map_err(read_error)?;
         if !metadata.is_file() {
             return Ok(None);
         }
-        let bound = most.as_u64();
-        if metadata.len() > bound {
+        let max_bytes = max_size.as_u64();
+        if metadata.len() > max_bytes {
             return Err(limit);
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(bound.saturating_add(1))
+        file.take(max_bytes.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes.len() as u64 > bound {
+            .map_err(read_error)?;
+        if bytes.len() as u64 > max_bytes {
             return Err(limit);
         }
         Ok(Some(self.to_item(to_cleaned_content(

@@ -76,7 +76,7 @@ impl FrontMatter {
         let mut keys: Vec<String> = self.other.keys().cloned().chain(arguments).collect();
         keys.sort_unstable();
         keys.dedup();
-        let named: Vec<String> = keys
+        let shown_keys: Vec<String> = keys
             .iter()
             .take(MAX_SHOWN_KEYS)
             .map(|key| format!("`{}`", clean_line(key, MAX_SHOWN_KEY_BYTES)))
@@ -85,16 +85,16 @@ impl FrontMatter {
             0 => None,
             1 => Some(format!(
                 "the key {} is unknown and has no effect",
-                named.join("")
+                shown_keys.join("")
             )),
             n if n > MAX_SHOWN_KEYS => Some(format!(
                 "the keys {} and {} more are unknown and have no effect",
-                named.join(", "),
+                shown_keys.join(", "),
                 n - MAX_SHOWN_KEYS
             )),
             _ => Some(format!(
                 "the keys {} are unknown and have no effect",
-                named.join(", ")
+                shown_keys.join(", ")
             )),
         }
     }
@@ -143,23 +143,26 @@ pub(crate) fn parse_yaml<T: DeserializeOwned>(
     options: Options,
 ) -> Result<T, (u64, String)> {
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
-        let at = error.location().map_or(0, |location| location.line());
-        let said = error.without_snippet().to_string();
+        let line = error.location().map_or(0, |location| location.line());
+        let message = error.without_snippet().to_string();
         // The caller already prints the position in front of the message.
-        let said = said
+        let first_line = message
             .split(" at line ")
             .next()
             .unwrap_or_default()
             .lines()
             .next()
             .unwrap_or_default();
-        (at + 1, clean_line(&reword_error(said), MAX_MESSAGE_BYTES))
+        (
+            line + 1,
+            clean_line(&reword_error(first_line), MAX_MESSAGE_BYTES),
+        )
     })
 }
 
 /// Rewrites an error of the YAML library for readers who do not know the library.
-fn reword_error(said: &str) -> String {
-    let known = [
+fn reword_error(message: &str) -> String {
+    let rewordings = [
         ("expected string scalar", "a text was expected here"),
         ("expected sequence start", "a list was expected here"),
         (
@@ -195,16 +198,16 @@ fn reword_error(said: &str) -> String {
         ),
         ("recursion limit", "it is nested too deeply"),
     ];
-    if let Some(key) = said
+    if let Some(key) = message
         .strip_prefix("duplicate mapping key: ")
         .and_then(|rest| rest.split(',').next())
     {
         return format!("the key {key} is given twice");
     }
-    known
+    rewordings
         .iter()
-        .find(|(start, _)| said.starts_with(start))
-        .map_or(said, |(_, words)| words)
+        .find(|(start, _)| message.starts_with(start))
+        .map_or(message, |(_, text)| text)
         .to_owned()
 }
 

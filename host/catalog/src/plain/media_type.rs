@@ -92,10 +92,10 @@ const MIME_TYPES: [(&str, &str); 74] = [
 pub(crate) fn from_file_name(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let extension = extension.to_ascii_lowercase();
-    let at = MIME_TYPES
+    let index = MIME_TYPES
         .binary_search_by_key(&extension.as_str(), |(extension, _)| extension)
         .ok()?;
-    MIME_TYPES.get(at).map(|(_, mime_type)| *mime_type)
+    MIME_TYPES.get(index).map(|(_, mime_type)| *mime_type)
 }
 
 /// Returns whether files of this type are text. A file of an unknown type is text if its bytes can
@@ -104,20 +104,22 @@ pub(crate) fn is_text(mime_type: Option<&str>) -> bool {
     let Some(mime_type) = mime_type else {
         return true;
     };
-    let textual = [
+    let text_types = [
         "application/json",
         "application/jsonl",
         "application/rtf",
         "application/sql",
         "application/toml",
     ];
-    let more = [
+    let more_text_types = [
         "application/x-tex",
         "application/xml",
         "application/yaml",
         "image/svg+xml",
     ];
-    mime_type.starts_with("text/") || textual.contains(&mime_type) || more.contains(&mime_type)
+    mime_type.starts_with("text/")
+        || text_types.contains(&mime_type)
+        || more_text_types.contains(&mime_type)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ pub(crate) enum PlainFileError {
 
 impl PlainFileError {
     /// Returns the error of a transient failure to read `label`.
-    pub(crate) fn transient(what: &str, error: &io::Error) -> Self {
+    pub(crate) fn transient(label: &str, error: &io::Error) -> Self {
         Self::Transient(LoadError::Transient(format!(
-            "{what}: it cannot be read: {error}"
+            "{label}: it cannot be read: {error}"
         )))
     }
 }

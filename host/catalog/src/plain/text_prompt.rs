@@ -32,13 +32,13 @@ pub struct TextPrompt {
     /// The definition of the prompt.
     pub entry: Arc<PromptEntry>,
     /// The parts of the message.
-    pieces: Box<[PromptPiece]>,
+    segments: Box<[PromptSegment]>,
     /// The size of everything retained from the file, in bytes.
     size: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PromptPiece {
+enum PromptSegment {
     Text(Box<str>),
     /// The value of the argument with this name.
     Value(Box<str>),
@@ -47,7 +47,7 @@ enum PromptPiece {
 /// Two prompts are equal if they are the same for clients.
 impl PartialEq for TextPrompt {
     fn eq(&self, other: &Self) -> bool {
-        self.entry.prompt == other.entry.prompt && self.pieces == other.pieces
+        self.entry.prompt == other.entry.prompt && self.segments == other.segments
     }
 }
 
@@ -59,24 +59,24 @@ impl TextPrompt {
     /// Returns a message that describes the problem. It begins with the line number and a colon if
     /// it concerns one line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
-        let (matter, body) =
+        let (front_matter, body) =
             FrontMatter::parse(text).map_err(|(line, why)| format!("{line}: {why}"))?;
-        let mut remarks: Vec<String> = matter.unknown_keys_remark().into_iter().collect();
-        let tidy = |text: String| clean(text.trim()).into_owned();
-        let arguments = matter
+        let mut remarks: Vec<String> = front_matter.unknown_keys_remark().into_iter().collect();
+        let clean_field = |text: String| clean(text.trim()).into_owned();
+        let arguments = front_matter
             .arguments
             .into_iter()
             .flatten()
             .map(|argument| PromptArgument {
                 name: argument.name,
-                title: argument.title.map(tidy),
-                description: argument.description.map(tidy),
+                title: argument.title.map(clean_field),
+                description: argument.description.map(clean_field),
                 required: argument.required.unwrap_or_default(),
             });
         let definition = PromptDefinition {
             name: name.to_owned(),
-            title: matter.title.map(tidy),
-            description: matter.description.map(tidy),
+            title: front_matter.title.map(clean_field),
+            description: front_matter.description.map(clean_field),
             arguments: arguments.collect(),
             icons: Vec::new(),
             meta: None,
@@ -94,9 +94,9 @@ impl TextPrompt {
                 .iter()
                 .any(|argument| argument.name == name)
         };
-        let (pieces, unknown) = split_placeholders(&body, is_argument);
+        let (segments, unknown) = split_placeholders(&body, is_argument);
         if !unknown.is_empty() {
-            let named: Vec<String> = unknown
+            let shown_names: Vec<String> = unknown
                 .iter()
                 .take(MAX_SHOWN_NAMES)
                 .map(|name| format!("{{{{{}}}}}", clean_line(name, MAX_SHOWN_NAME_BYTES)))
@@ -109,43 +109,43 @@ impl TextPrompt {
             };
             remarks.push(format!(
                 "{}{more} in its text is not one of its arguments, and stays as it is",
-                named.join(", ")
+                shown_names.join(", ")
             ));
         }
         let is_used = |name: &str| {
-            pieces
+            segments
                 .iter()
-                .any(|piece| matches!(piece, PromptPiece::Value(used) if &**used == name))
+                .any(|segment| matches!(segment, PromptSegment::Value(used) if &**used == name))
         };
         let arguments = entry
             .prompt
             .arguments
             .iter()
             .map(|argument| argument.name.as_str());
-        let idle: Vec<String> = arguments
+        let unused: Vec<String> = arguments
             .filter(|name| !is_used(name))
             .map(|name| clean_line(name, MAX_SHOWN_NAME_BYTES))
             .collect();
-        if !idle.is_empty() {
-            let more = idle.len().saturating_sub(MAX_SHOWN_NAMES);
+        if !unused.is_empty() {
+            let more = unused.len().saturating_sub(MAX_SHOWN_NAMES);
             let more = if more > 0 {
                 format!(" and {more} more")
             } else {
                 String::new()
             };
-            let named = idle
+            let shown_names = unused
                 .into_iter()
                 .take(MAX_SHOWN_NAMES)
                 .collect::<Vec<_>>()
                 .join(", ");
             remarks.push(format!(
-                "its text has no place for the argument {named}{more}; write {{{{NAME}}}} where it goes"
+                "its text has no place for the argument {shown_names}{more}; write {{{{NAME}}}} where it goes"
             ));
         }
         Ok((
             Self {
                 entry: Arc::new(entry),
-                pieces: pieces.into(),
+                segments: segments.into(),
                 size,
             },
             remarks,
@@ -161,18 +161,18 @@ impl TextPrompt {
     pub fn render(
         &self,
         arguments: &BTreeMap<String, String>,
-        most: ByteSize,
+        max_size: ByteSize,
     ) -> Result<PromptOutput, CallError> {
         let texts = || {
-            self.pieces.iter().map(|piece| match piece {
-                PromptPiece::Text(text) => &**text,
-                PromptPiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
+            self.segments.iter().map(|segment| match segment {
+                PromptSegment::Text(text) => &**text,
+                PromptSegment::Value(name) => arguments.get(&**name).map_or("", String::as_str),
             })
         };
         // A value can occur in many places, so the length is computed before anything is copied.
-        if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
+        if texts().map(str::len).fold(0, usize::saturating_add) as u64 > max_size.as_u64() {
             return Err(CallError::Limit {
-                limit: Limit::Output(most),
+                limit: Limit::Output(max_size),
                 tool: None,
             });
         }
@@ -208,41 +208,44 @@ impl TextPrompt {
 fn split_placeholders(
     text: &str,
     is_argument: impl Fn(&str) -> bool,
-) -> (Vec<PromptPiece>, BTreeSet<String>) {
-    let mut pieces = Vec::new();
+) -> (Vec<PromptSegment>, BTreeSet<String>) {
+    let mut segments = Vec::new();
     let mut unknown = BTreeSet::new();
     let mut closing = ClosingBraces::default();
     // Start of the text that is not in a segment yet, and position from which to search for the
     // next braces.
-    let mut plain = 0;
-    let mut from = 0;
-    while let Some(open) = text
-        .get(from..)
+    let mut text_start = 0;
+    let mut search_start = 0;
+    while let Some(opening) = text
+        .get(search_start..)
         .and_then(|rest| rest.find("{{"))
-        .map(|at| from + at)
+        .map(|at| search_start + at)
     {
-        let named = closing
-            .name_from(text, open + 2)
+        let placeholder = closing
+            .name_from(text, opening + 2)
             .filter(|(name, _)| name.len() <= MAX_ARGUMENT_NAME_BYTES && is_name(name));
-        match named {
+        match placeholder {
             Some((name, after)) if is_argument(name) => {
-                if let Some(text) = text.get(plain..open).filter(|text| !text.is_empty()) {
-                    pieces.push(PromptPiece::Text(text.into()));
+                if let Some(text) = text
+                    .get(text_start..opening)
+                    .filter(|text| !text.is_empty())
+                {
+                    segments.push(PromptSegment::Text(text.into()));
                 }
-                pieces.push(PromptPiece::Value(name.into()));
-                (plain, from) = (after, after);
+                segments.push(PromptSegment::Value(name.into()));
+                (text_start, search_start) = (after, after);
             }
-            named => {
-                unknown.extend(named.map(|(name, _)| name.to_owned()));
+            placeholder => {
+                unknown.extend(placeholder.map(|(name, _)| name.to_owned()));
                 // The second brace may start another pair.
-                from = open + 1;
+                search_start = opening + 1;
             }
         }
     }
-    if let Some(text) = text.get(plain..).filter(|text| !text.is_empty()) {
-        pieces.push(PromptPiece::Text(text.into()));
+    if let Some(text) = text.get(text_start..).filter(|text| !text.is_empty()) {
+        segments.push(PromptSegment::Text(text.into()));
     }
-    (pieces, unknown)
+    (segments, unknown)
 }
 
 /// The next `}}`. It is searched for once, however many braces open before it.
@@ -272,13 +275,13 @@ impl ClosingBraces {
                 .trim_end_matches(NAME_WHITESPACE)
                 .len();
         }
-        let at = self.position?;
+        let closing = self.position?;
         // If there is only white space in between, the name is empty.
         let name = text
             .get(start..self.text_end)
             .unwrap_or_default()
             .trim_start_matches(NAME_WHITESPACE);
-        Some((name, at + 2))
+        Some((name, closing + 2))
     }
 }
 

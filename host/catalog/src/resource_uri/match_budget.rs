@@ -26,11 +26,11 @@ impl MatchBudget {
     }
 
     /// Runs `work` with a part of the remaining budget, at most `max_steps`.
-    pub fn with_part<T>(&mut self, most: usize, work: impl FnOnce(&mut Self) -> T) -> T {
-        let given = self.remaining.min(most);
-        let mut part = Self::new(given);
+    pub fn with_part<T>(&mut self, max_steps: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        let granted = self.remaining.min(max_steps);
+        let mut part = Self::new(granted);
         let result = work(&mut part);
-        self.remaining -= given - part.remaining;
+        self.remaining -= granted - part.remaining;
         result
     }
 
@@ -40,9 +40,9 @@ impl MatchBudget {
     ///
     /// Returns an error if fewer steps are left.
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), MatchBudgetExhausted> {
-        let left = self.remaining.checked_sub(steps);
-        self.remaining = left.unwrap_or_default();
-        left.map(drop).ok_or(MatchBudgetExhausted)
+        let remaining = self.remaining.checked_sub(steps);
+        self.remaining = remaining.unwrap_or_default();
+        remaining.map(drop).ok_or(MatchBudgetExhausted)
     }
 }
 

@@ -52,11 +52,11 @@ pub(crate) fn check(uri: &str) -> Result<(), String> {
 ///
 /// Returns an error if it has none: the end of a sentence that begins with the URI.
 pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     match uri.split_once(':') {
         Some((scheme, _))
             if scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-                && scheme.bytes().all(allowed) =>
+                && scheme.bytes().all(is_allowed) =>
         {
             Ok(scheme)
         }
@@ -70,8 +70,8 @@ pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
 ///
 /// Returns a description of the problem: the end of a sentence that begins with the URI.
 pub(crate) fn check_characters(text: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
-    if let Some(other) = text.chars().find(|c| !allowed(*c)) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
+    if let Some(other) = text.chars().find(|c| !is_allowed(*c)) {
         return Err(format!(
             "contains {other:?}, which a URI can only contain percent-encoded"
         ));
@@ -104,7 +104,7 @@ pub(crate) enum UriCharacter {
 /// Returns the characters of `text`, each with its length in bytes, which is 3 for a
 /// percent-encoded one.
 pub(crate) fn parse_characters(text: &str) -> Vec<(usize, UriCharacter)> {
-    let mut letters = Vec::with_capacity(text.len());
+    let mut characters = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
         let hex = |digit: &u8| char::from(*digit).to_digit(16);
@@ -115,27 +115,27 @@ pub(crate) fn parse_characters(text: &str) -> Vec<(usize, UriCharacter)> {
             },
             _ => (*first, 1),
         };
-        let letter = match byte {
+        let character = match byte {
             b'/' | b'?' | b'#' if length == 1 => UriCharacter::Delimiter,
             b'/' | b'?' | b'#' | b'\\' | b'&' | b'=' | b';' | b':' => UriCharacter::Separator,
             b'.' => UriCharacter::Dot,
             _ => UriCharacter::Other,
         };
-        letters.push((length, letter));
+        characters.push((length, character));
         rest = rest.get(length..).unwrap_or_default();
     }
-    letters
+    characters
 }
 
 /// Returns whether `text`, or a part of it such as its query, contains the segment `..`, possibly
 /// percent-encoded. A plugin that uses such a URI as a path would leave the intended folder.
 pub(crate) fn has_parent_segment(text: &str) -> bool {
-    let letters = parse_characters(text);
-    let ends = |(_, letter): &(usize, UriCharacter)| {
-        matches!(letter, UriCharacter::Delimiter | UriCharacter::Separator)
+    let characters = parse_characters(text);
+    let is_segment_end = |(_, character): &(usize, UriCharacter)| {
+        matches!(character, UriCharacter::Delimiter | UriCharacter::Separator)
     };
-    letters
-        .split(ends)
+    characters
+        .split(is_segment_end)
         .any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
 }
 
@@ -186,8 +186,8 @@ impl<'a> MatchedUri<'a> {
         {
             return None;
         }
-        let letters = parse_characters(text);
-        let starts = letters
+        let characters = parse_characters(text);
+        let positions = characters
             .iter()
             .scan(0, |at, (length, _)| {
                 Some(std::mem::replace(at, *at + length))
@@ -195,16 +195,16 @@ impl<'a> MatchedUri<'a> {
             .collect();
         Some(Self {
             text,
-            characters: letters,
-            positions: starts,
+            characters,
+            positions,
         })
     }
 
     /// Returns the characters from the byte position `position` on. A character starts there,
     /// because the prefix of a template does not end within a percent-encoded character.
-    pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
+    pub(crate) fn characters_from(&self, position: usize) -> &[(usize, UriCharacter)] {
         self.characters
-            .get(self.positions.partition_point(|start| *start < at)..)
+            .get(self.positions.partition_point(|start| *start < position)..)
             .unwrap_or_default()
     }
 }

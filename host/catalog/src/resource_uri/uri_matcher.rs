@@ -30,32 +30,30 @@ impl UriMatcher {
             .map(|(number, template)| (template.prefix(), number))
             .collect();
         sorted.sort_unstable();
-        let (mut beginnings, mut open): (Vec<TemplatePrefix>, Vec<usize>) =
+        let (mut prefixes, mut ancestors): (Vec<TemplatePrefix>, Vec<usize>) =
             (Vec::new(), Vec::new());
         for (text, number) in sorted {
-            if let Some(last) = beginnings.last_mut().filter(|last| *last.text == *text) {
+            if let Some(last) = prefixes.last_mut().filter(|last| *last.text == *text) {
                 last.templates.push(number);
                 continue;
             }
-            let begins = |at: &usize| {
-                beginnings
+            let is_prefix = |at: &usize| {
+                prefixes
                     .get(*at)
                     .is_some_and(|other| text.starts_with(&*other.text))
             };
-            while open.last().is_some_and(|at| !begins(at)) {
-                open.pop();
+            while ancestors.last().is_some_and(|at| !is_prefix(at)) {
+                ancestors.pop();
             }
-            let shorter = open.last().copied();
-            open.push(beginnings.len());
-            beginnings.push(TemplatePrefix {
+            let parent = ancestors.last().copied();
+            ancestors.push(prefixes.len());
+            prefixes.push(TemplatePrefix {
                 text: text.into(),
-                parent: shorter,
+                parent,
                 templates: vec![number],
             });
         }
-        Self {
-            prefixes: beginnings,
-        }
+        Self { prefixes }
     }
 
     /// Returns the number of the first template that `uri` matches. `templates` must return the
@@ -68,48 +66,43 @@ impl UriMatcher {
         &self,
         uri: &str,
         templates: impl Fn(usize) -> Option<&'a UriTemplate>,
-        steps: &mut MatchBudget,
+        budget: &mut MatchBudget,
     ) -> Result<Option<usize>, MatchBudgetExhausted> {
         // Every prefix of the URI sorts before it, and all texts between the two begin with that
         // prefix.
-        let last = self
-            .prefixes
-            .partition_point(|beginning| *beginning.text <= *uri);
-        let Some(mut at) = last.checked_sub(1) else {
+        let last = self.prefixes.partition_point(|prefix| *prefix.text <= *uri);
+        let Some(mut index) = last.checked_sub(1) else {
             return Ok(None);
         };
-        steps.spend(uri.len())?;
-        let mut tried = Vec::new();
-        let nearest = self
-            .prefixes
-            .get(at)
-            .map_or("", |beginning| &*beginning.text);
-        let common = nearest
+        budget.spend(uri.len())?;
+        let mut candidates = Vec::new();
+        let nearest = self.prefixes.get(index).map_or("", |prefix| &*prefix.text);
+        let common_length = nearest
             .bytes()
             .zip(uri.bytes())
             .take_while(|(one, other)| one == other)
             .count();
-        while let Some(beginning) = self.prefixes.get(at) {
-            steps.spend(1)?;
-            if beginning.text.len() <= common {
-                steps.spend(beginning.templates.len())?;
-                tried.extend_from_slice(&beginning.templates);
+        while let Some(prefix) = self.prefixes.get(index) {
+            budget.spend(1)?;
+            if prefix.text.len() <= common_length {
+                budget.spend(prefix.templates.len())?;
+                candidates.extend_from_slice(&prefix.templates);
             }
-            let Some(shorter) = beginning.parent else {
+            let Some(parent) = prefix.parent else {
                 break;
             };
-            at = shorter;
+            index = parent;
         }
-        if tried.is_empty() {
+        if candidates.is_empty() {
             return Ok(None);
         }
         let Some(uri) = MatchedUri::parse(uri) else {
             return Ok(None);
         };
-        tried.sort_unstable();
-        for number in tried {
+        candidates.sort_unstable();
+        for number in candidates {
             if let Some(template) = templates(number)
-                && template.matches_with_budget(&uri, steps)?
+                && template.matches_with_budget(&uri, budget)?
             {
                 return Ok(Some(number));
             }

@@ -21,10 +21,10 @@ impl UriSpellings {
         uris: impl Iterator<Item = &'a str>,
         templates: impl Iterator<Item = &'a str>,
     ) -> Self {
-        let odd = |uri: &&str| matches!(normalize(uri), Cow::Owned(_));
+        let is_not_normal = |uri: &&str| matches!(normalize(uri), Cow::Owned(_));
         let mut roots: Vec<String> = templates
             .map(template_root)
-            .filter(odd)
+            .filter(is_not_normal)
             .map(str::to_owned)
             .collect();
         roots.sort();
@@ -32,7 +32,7 @@ impl UriSpellings {
         // prefix of that root.
         roots.dedup_by(|root, shorter| root.starts_with(shorter.as_str()));
         let uris = uris
-            .filter(odd)
+            .filter(is_not_normal)
             .map(|uri| (normalize(uri).into_owned(), uri.to_owned()))
             .collect();
         Self {
@@ -59,12 +59,12 @@ impl UriSpellings {
         if is_listed(uri) {
             return None;
         }
-        let ordinary = normalize(uri);
-        if let Some(listed) = self.uris.get(&*ordinary) {
+        let normalized = normalize(uri);
+        if let Some(listed) = self.uris.get(&*normalized) {
             return Some(listed.clone());
         }
         // A template that is not in normal form matches only URIs that are spelled like it.
-        match ordinary {
+        match normalized {
             Cow::Borrowed(_) => None,
             Cow::Owned(other) if is_listed(&other) => Some(other),
             Cow::Owned(other) => (!self.begins_with_root(uri)).then_some(other),
@@ -74,17 +74,17 @@ impl UriSpellings {
 
 /// Returns the scheme and host of a template, as far as they precede its first variable.
 fn template_root(template: &str) -> &str {
-    let before = template.split('{').next().unwrap_or_default();
-    let start = before
+    let literal = template.split('{').next().unwrap_or_default();
+    let start = literal
         .find("://")
-        .map_or_else(|| before.find(':').map_or(0, |at| at + 1), |at| at + 3);
-    let end = before
+        .map_or_else(|| literal.find(':').map_or(0, |at| at + 1), |at| at + 3);
+    let end = literal
         .get(start..)
         .and_then(|rest| rest.find('/'))
-        .map_or(before.len(), |at| start + at);
+        .map_or(literal.len(), |at| start + at);
     // Without a host, normalization affects only the scheme.
-    let end = if before.contains("://") { end } else { start };
-    before.get(..end).unwrap_or_default()
+    let end = if literal.contains("://") { end } else { start };
+    literal.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -81,15 +81,15 @@ impl UriTemplate {
             let Some((expression, after)) = rest.split_once('}') else {
                 return Err("has a \"{\" without a \"}\" after it".into());
             };
-            let (between, next) = after
+            let (following_text, next) = after
                 .split_once('{')
                 .map_or((after, None), |(between, next)| (between, Some(next)));
-            if between.is_empty() && next.is_some() {
+            if following_text.is_empty() && next.is_some() {
                 return Err(format!(
                     "has nothing between {{{expression}}} and the next variable"
                 ));
             }
-            parts.push(UriTemplatePart::new(expression, between)?);
+            parts.push(UriTemplatePart::new(expression, following_text)?);
             match next {
                 Some(next) => rest = next,
                 None => break,
@@ -112,8 +112,8 @@ impl UriTemplate {
             return Err("contains the segment \"..\"".into());
         }
         let mut names = HashSet::new();
-        if let Some(twice) = parts.iter().find(|part| !names.insert(&part.name)) {
-            return Err(format!("has the variable {:?} twice", twice.name));
+        if let Some(duplicate) = parts.iter().find(|part| !names.insert(&part.name)) {
+            return Err(format!("has the variable {:?} twice", duplicate.name));
         }
         Ok(Self {
             prefix: prefix.into(),
@@ -149,17 +149,17 @@ impl UriTemplate {
     pub(crate) fn matches_with_budget(
         &self,
         uri: &MatchedUri<'_>,
-        steps: &mut MatchBudget,
+        budget: &mut MatchBudget,
     ) -> Result<bool, MatchBudgetExhausted> {
         let Some(rest) = uri.text.strip_prefix(&*self.prefix) else {
             return Ok(false);
         };
         let rest = rest.as_bytes();
-        let letters = uri.characters_from(self.prefix.len());
+        let characters = uri.characters_from(self.prefix.len());
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
         // Values are not empty.
-        let least: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();
-        if rest.len() < least || !rest.ends_with(end) {
+        let min_length: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();
+        if rest.len() < min_length || !rest.ends_with(end) {
             return Ok(false);
         }
         // The byte positions at which the part matched so far can end.
@@ -168,8 +168,10 @@ impl UriTemplate {
             *first = true;
         }
         for part in &self.parts {
-            steps.spend(2 * ends.len())?;
-            ends = part.text.match_ends(rest, &part.value_ends(letters, &ends));
+            budget.spend(2 * ends.len())?;
+            ends = part
+                .text
+                .match_ends(rest, &part.value_ends(characters, &ends));
             if !ends.contains(&true) {
                 return Ok(false);
             }
@@ -180,7 +182,7 @@ impl UriTemplate {
 
 impl UriTemplatePart {
     fn new(expression: &str, text: &str) -> Result<Self, String> {
-        let (name, reserved) = match expression.strip_prefix('+') {
+        let (name, is_reserved) = match expression.strip_prefix('+') {
             Some(name) => (name, true),
             None => (expression, false),
         };
@@ -189,8 +191,9 @@ impl UriTemplatePart {
         {
             return Err(unsupported_expression(expression));
         }
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
-        if name.is_empty() || name.len() > MAX_VARIABLE_NAME_BYTES || !name.bytes().all(allowed) {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
+        if name.is_empty() || name.len() > MAX_VARIABLE_NAME_BYTES || !name.bytes().all(is_allowed)
+        {
             if name.contains([',', ':', '*']) {
                 return Err(unsupported_expression(expression));
             }
@@ -203,25 +206,25 @@ impl UriTemplatePart {
         }
         Ok(Self {
             name: name.into(),
-            is_reserved: reserved,
+            is_reserved,
             text: TextSearch::new(text),
         })
     }
 
     /// Returns the positions at which a value can end that begins at one of `starts`. A value has
     /// at least one character.
-    fn value_ends(&self, letters: &[(usize, UriCharacter)], starts: &[bool]) -> Vec<bool> {
+    fn value_ends(&self, characters: &[(usize, UriCharacter)], starts: &[bool]) -> Vec<bool> {
         let mut ends = vec![false; starts.len()];
         let mut segments = SegmentStates::default();
-        let mut at = 0;
-        for (length, letter) in letters {
-            segments.fresh |= starts.get(at) == Some(&true);
-            segments = match letter {
+        let mut position = 0;
+        for (length, character) in characters {
+            segments.fresh |= starts.get(position) == Some(&true);
+            segments = match character {
                 UriCharacter::Delimiter if !self.is_reserved => SegmentStates::default(),
-                letter => segments.advance(*letter),
+                character => segments.advance(*character),
             };
-            at += length;
-            if let Some(end) = ends.get_mut(at) {
+            position += length;
+            if let Some(end) = ends.get_mut(position) {
                 *end = segments.can_end();
             }
         }
@@ -247,14 +250,14 @@ struct SegmentStates {
 }
 
 impl SegmentStates {
-    fn advance(self, letter: UriCharacter) -> Self {
+    fn advance(self, character: UriCharacter) -> Self {
         let Self {
             fresh,
             dot,
             dots,
             other,
         } = self;
-        match letter {
+        match character {
             UriCharacter::Dot => Self {
                 fresh: false,
                 dot: fresh,
@@ -287,17 +290,17 @@ fn unsupported_expression(expression: &str) -> String {
 impl TextSearch {
     fn new(text: &str) -> Self {
         let text: Box<[u8]> = text.as_bytes().into();
-        let mut back = vec![0; text.len()];
-        let mut found = 0;
-        for (at, byte) in text.iter().enumerate().skip(1) {
-            found = advance_match(&text, &back, found, *byte);
-            if let Some(back) = back.get_mut(at) {
-                *back = found;
+        let mut table = vec![0; text.len()];
+        let mut matched = 0;
+        for (index, byte) in text.iter().enumerate().skip(1) {
+            matched = advance_match(&text, &table, matched, *byte);
+            if let Some(entry) = table.get_mut(index) {
+                *entry = matched;
             }
         }
         Self {
             text,
-            failure_table: back.into(),
+            failure_table: table.into(),
         }
     }
 
@@ -312,11 +315,11 @@ impl TextSearch {
             return starts.to_vec();
         }
         let mut ends = vec![false; uri.len() + 1];
-        let mut found = 0;
-        for (at, (byte, end)) in uri.iter().zip(ends.iter_mut().skip(1)).enumerate() {
-            found = advance_match(&self.text, &self.failure_table, found, *byte);
-            if found == self.text.len() {
-                *end = starts.get(at + 1 - found) == Some(&true);
+        let mut matched = 0;
+        for (index, (byte, end)) in uri.iter().zip(ends.iter_mut().skip(1)).enumerate() {
+            matched = advance_match(&self.text, &self.failure_table, matched, *byte);
+            if matched == self.text.len() {
+                *end = starts.get(index + 1 - matched) == Some(&true);
             }
         }
         ends
@@ -325,13 +328,16 @@ impl TextSearch {
 
 /// Returns the length of the prefix of `text` that matches after `byte`, if `matched` bytes matched
 /// before it.
-fn advance_match(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
+fn advance_match(text: &[u8], failure_table: &[usize], mut matched: usize, byte: u8) -> usize {
     loop {
-        if text.get(found) == Some(&byte) {
-            return found + 1;
+        if text.get(matched) == Some(&byte) {
+            return matched + 1;
         }
-        match found.checked_sub(1).and_then(|last| back.get(last)) {
-            Some(shorter) => found = *shorter,
+        match matched
+            .checked_sub(1)
+            .and_then(|last| failure_table.get(last))
+        {
+            Some(shorter) => matched = *shorter,
             None => return 0,
         }
     }

@@ -89,17 +89,17 @@ impl fmt::Display for ApprovalPolicy {
 impl<'de> Deserialize<'de> for ApprovalSetting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        if let Some(known) = Self::ALL.into_iter().find(|known| known.as_str() == word) {
-            return Ok(known);
+        if let Some(setting) = Self::ALL.into_iter().find(|known| known.as_str() == word) {
+            return Ok(setting);
         }
-        let near = nearest(&word, &Self::ALL.map(Self::as_str));
-        let near = near
+        let nearest_word = nearest(&word, &Self::ALL.map(Self::as_str));
+        let hint = nearest_word
             .map(|near| format!("; did you mean {near:?}?"))
             .unwrap_or_default();
-        let wrong = format_args!(
-            "expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{near}"
+        let message = format_args!(
+            "expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{hint}"
         );
-        Err(D::Error::custom(wrong))
+        Err(D::Error::custom(message))
     }
 }
 

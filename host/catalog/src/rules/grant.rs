@@ -258,11 +258,11 @@ impl Grant {
 
     /// Returns which calls a person must allow first. `server` is the server's configuration.
     pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
-        let own =
+        let own_setting =
             |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.require_approval?));
         ToolApprovals {
             default: self.require_approval.unwrap_or(server),
-            tools: self.tools.iter().filter_map(own).collect(),
+            tools: self.tools.iter().filter_map(own_setting).collect(),
         }
     }
 
@@ -272,12 +272,12 @@ impl Grant {
     ///
     /// A secret is for a header that no request can have.
     pub fn secret_specs(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
-        let of = |(name, secret): (&String, &SecretTable)| {
+        let to_spec = |(name, secret): (&String, &SecretTable)| {
             secret
                 .to_spec(name)
                 .map_err(|why| format!("secrets.{name}: {why}"))
         };
-        self.secrets.iter().map(of).collect()
+        self.secrets.iter().map(to_spec).collect()
     }
 
     /// Combines the secrets with their values. Also returns warnings about the grant itself.
@@ -362,8 +362,8 @@ fn mount_lines(text: &str) -> Vec<usize> {
     struct MountHost {
         host: Spanned<IgnoredAny>,
     }
-    let places: MountsOnlyGrant = toml_file::parse_document(text).unwrap_or_default();
-    places
+    let parsed: MountsOnlyGrant = toml_file::parse_document(text).unwrap_or_default();
+    parsed
         .permissions
         .mounts
         .iter()
@@ -375,10 +375,10 @@ fn mount_lines(text: &str) -> Vec<usize> {
 fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let prefix = String::deserialize(deserializer)?;
     if !is_name(&prefix) || prefix.len() > MAX_PREFIX_BYTES {
-        let wrong = format_args!(
+        let message = format_args!(
             "{prefix:?} must have 1 to {MAX_PREFIX_BYTES} characters of A-Z a-z 0-9 _ - ."
         );
-        return Err(D::Error::custom(wrong));
+        return Err(D::Error::custom(message));
     }
     if prefix.starts_with('.') || prefix.ends_with('.') {
         return Err(D::Error::custom(format_args!(

@@ -14,18 +14,18 @@ impl LoadPolicy {
     /// rights that both give. A setting that is neither a restriction nor a right, or that cannot
     /// be compared, has its value in `in_force`. Slow for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
-        let limits = self.common_limits(new, in_force);
-        let tools = self.common_tools(new, in_force, tools);
+        let limits = self.intersect_limits(new, in_force);
+        let tools = self.intersect_tools(new, in_force, tools);
         let mut secrets = in_force.secrets.clone();
         for (name, secret) in &mut secrets {
             if new.secrets.get(name) != Some(secret) {
                 secret.redact_only();
             }
         }
-        let mut both = Grant {
+        let mut combined = Grant {
             prefix: in_force.prefix.clone(),
             separator: in_force.separator,
-            require_approval: self.common_approval(new, in_force),
+            require_approval: self.intersect_approval(new, in_force),
             arguments: match (new.arguments, in_force.arguments) {
                 (ours, theirs) if ours == theirs => theirs,
                 _ => Some(ArgumentCheck::Strict),
@@ -33,7 +33,7 @@ impl LoadPolicy {
             enabled_tools: in_force.enabled_tools.clone(),
             component: in_force.component,
             limits,
-            rate_limit: self.common_rate_limit(new, in_force),
+            rate_limit: self.intersect_rate_limits(new, in_force),
             permissions: new.permissions.intersection(&in_force.permissions),
             secrets,
             config: in_force.config.clone(),
@@ -41,34 +41,34 @@ impl LoadPolicy {
             digest: new.digest,
             is_partial: false,
         };
-        if both != *new {
-            (both.digest, both.is_partial) = (in_force.digest, in_force.is_partial);
-            both.is_partial = in_force.is_partial || !both.is_equivalent_to(in_force);
+        if combined != *new {
+            (combined.digest, combined.is_partial) = (in_force.digest, in_force.is_partial);
+            combined.is_partial = in_force.is_partial || !combined.is_equivalent_to(in_force);
         }
-        both
+        combined
     }
 
     fn limits_under(&self, grant: &Grant) -> Limits {
         self.limits.with(&grant.limits, &self.ceiling).0
     }
 
-    fn common_limits(&self, new: &Grant, in_force: &Grant) -> LimitsPatch {
-        let ours = self.limits_under(new);
-        let theirs = self.limits_under(in_force);
-        let least = theirs.least(&ours);
-        if least == ours {
+    fn intersect_limits(&self, new: &Grant, in_force: &Grant) -> LimitsPatch {
+        let new_limits = self.limits_under(new);
+        let current_limits = self.limits_under(in_force);
+        let lower = current_limits.least(&new_limits);
+        if lower == new_limits {
             new.limits.clone()
-        } else if least == theirs {
+        } else if lower == current_limits {
             in_force.limits.clone()
         } else {
-            least.into()
+            lower.into()
         }
     }
 
-    fn common_rate_limit(&self, new: &Grant, in_force: &Grant) -> Option<ToolRateLimit> {
-        let ours = new.rate_limit.or(self.rate_limit);
-        let theirs = in_force.rate_limit.or(self.rate_limit);
-        let both = match (ours, theirs) {
+    fn intersect_rate_limits(&self, new: &Grant, in_force: &Grant) -> Option<ToolRateLimit> {
+        let new_rate = new.rate_limit.or(self.rate_limit);
+        let current_rate = in_force.rate_limit.or(self.rate_limit);
+        let combined = match (new_rate, current_rate) {
             (Some(one), Some(two)) => Some(ToolRateLimit {
                 limit: RateLimit {
                     calls: one.limit.calls.min(two.limit.calls),
@@ -78,109 +78,122 @@ impl LoadPolicy {
             }),
             (one, two) => one.or(two),
         };
-        if both == ours {
+        if combined == new_rate {
             new.rate_limit
-        } else if both == theirs {
+        } else if combined == current_rate {
             in_force.rate_limit
         } else {
-            both
+            combined
         }
     }
 
-    fn common_approval(&self, new: &Grant, in_force: &Grant) -> Option<ApprovalSetting> {
-        let ours = new.require_approval.unwrap_or(self.require_approval);
-        let theirs = in_force.require_approval.unwrap_or(self.require_approval);
-        let both = ours.stricter(theirs);
-        if both == ours {
+    fn intersect_approval(&self, new: &Grant, in_force: &Grant) -> Option<ApprovalSetting> {
+        let new_setting = new.require_approval.unwrap_or(self.require_approval);
+        let current_setting = in_force.require_approval.unwrap_or(self.require_approval);
+        let combined = new_setting.stricter(current_setting);
+        if combined == new_setting {
             new.require_approval
-        } else if both == theirs {
+        } else if combined == current_setting {
             in_force.require_approval
         } else {
-            Some(both)
+            Some(combined)
         }
     }
 
     /// Returns the intersection of the settings of each tool.
-    fn common_tools(
+    fn intersect_tools(
         &self,
         new: &Grant,
         in_force: &Grant,
         tools: &[String],
     ) -> BTreeMap<String, ToolGrant> {
-        let all = self.limits_under(in_force).least(&self.limits_under(new));
+        let plugin_limits = self.limits_under(in_force).least(&self.limits_under(new));
         let default = self
-            .common_approval(new, in_force)
+            .intersect_approval(new, in_force)
             .unwrap_or(self.require_approval);
         // A tool that the plugin does not have needs no restriction.
-        let known: BTreeSet<&String> = tools.iter().collect();
-        let changed = new.tools.keys().filter(|name| known.contains(name));
-        let left_out = tools
+        let existing: BTreeSet<&String> = tools.iter().collect();
+        let changed = new.tools.keys().filter(|name| existing.contains(name));
+        let disabled_names = tools
             .iter()
             .filter(|name| !new.offers(name) && in_force.offers(name));
         let names: BTreeSet<&String> = changed
             .chain(in_force.tools.keys())
-            .chain(left_out)
+            .chain(disabled_names)
             .collect();
         let unset = ToolGrant::default();
-        let common = |name: &String| {
-            let ours = new.tools.get(name).unwrap_or(&unset);
-            let theirs = in_force.tools.get(name).unwrap_or(&unset);
-            let own = self.common_tool_limits((new, ours), (in_force, theirs), &all);
-            let asks = |grant: &Grant, tool: &ToolGrant| {
+        let intersect_tool = |name: &String| {
+            let new_tool = new.tools.get(name).unwrap_or(&unset);
+            let current_tool = in_force.tools.get(name).unwrap_or(&unset);
+            let limits = self.intersect_tool_limits(
+                (new, new_tool),
+                (in_force, current_tool),
+                &plugin_limits,
+            );
+            let approval_of = |grant: &Grant, tool: &ToolGrant| {
                 tool.require_approval
                     .or(grant.require_approval)
                     .unwrap_or(self.require_approval)
             };
-            let require_approval = match asks(new, ours) {
+            let require_approval = match approval_of(new, new_tool) {
                 // The setting depends on the annotations, and those in force are kept.
-                ApprovalSetting::Destructive if ours.annotations != theirs.annotations => {
+                ApprovalSetting::Destructive
+                    if new_tool.annotations != current_tool.annotations =>
+                {
                     ApprovalSetting::Always
                 }
-                other => other.stricter(asks(in_force, theirs)),
+                other => other.stricter(approval_of(in_force, current_tool)),
             };
-            let require_approval = match ours.require_approval {
+            let require_approval = match new_tool.require_approval {
                 None if require_approval == default => None,
                 _ => Some(require_approval),
             };
             // No schema expresses the intersection of two schemas.
-            let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
-            let differ = differ && ours.input_schema != theirs.input_schema;
-            let disabled = ours.disabled || theirs.disabled || !new.offers(name) || differ;
-            let input_schema = theirs
+            let schemas_conflict =
+                new_tool.input_schema.is_some() && current_tool.input_schema.is_some();
+            let schemas_conflict =
+                schemas_conflict && new_tool.input_schema != current_tool.input_schema;
+            let disabled =
+                new_tool.disabled || current_tool.disabled || !new.offers(name) || schemas_conflict;
+            let input_schema = current_tool
                 .input_schema
                 .clone()
-                .or_else(|| ours.input_schema.clone());
+                .or_else(|| new_tool.input_schema.clone());
             (
                 name.clone(),
                 ToolGrant {
-                    limits: own,
+                    limits,
                     require_approval,
                     disabled,
                     input_schema,
-                    ..theirs.clone()
+                    ..current_tool.clone()
                 },
             )
         };
-        let kept =
+        let is_needed =
             |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
-        names.into_iter().map(common).filter(kept).collect()
+        names
+            .into_iter()
+            .map(intersect_tool)
+            .filter(is_needed)
+            .collect()
     }
 
     /// Returns the limits of one tool. `plugin_limits` are the limits of all tools.
-    fn common_tool_limits(
+    fn intersect_tool_limits(
         &self,
-        (new, ours): (&Grant, &ToolGrant),
-        (in_force, theirs): (&Grant, &ToolGrant),
-        all: &Limits,
+        (new, new_tool): (&Grant, &ToolGrant),
+        (in_force, current_tool): (&Grant, &ToolGrant),
+        plugin_limits: &Limits,
     ) -> ToolLimits {
-        let under =
+        let apply_limits =
             |limits: &Limits, tool: &ToolLimits| limits.with(&tool.to_patch(), &self.ceiling).0;
-        let least = under(&self.limits_under(in_force), &theirs.limits)
-            .least(&under(&self.limits_under(new), &ours.limits));
-        if under(all, &ours.limits) == least {
-            ours.limits.clone()
-        } else if under(all, &theirs.limits) == least {
-            theirs.limits.clone()
+        let lower = apply_limits(&self.limits_under(in_force), &current_tool.limits)
+            .least(&apply_limits(&self.limits_under(new), &new_tool.limits));
+        if apply_limits(plugin_limits, &new_tool.limits) == lower {
+            new_tool.limits.clone()
+        } else if apply_limits(plugin_limits, &current_tool.limits) == lower {
+            current_tool.limits.clone()
         } else {
             let Limits {
                 fuel,
@@ -188,7 +201,7 @@ impl LoadPolicy {
                 output,
                 oversize,
                 ..
-            } = least;
+            } = lower;
             ToolLimits {
                 fuel: Some(fuel),
                 timeout: Some(timeout),

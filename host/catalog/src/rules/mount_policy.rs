@@ -48,7 +48,7 @@ pub struct MountPlan {
 struct SecretPath {
     /// Description of the path, such as `the file of secrets.token`.
     label: String,
-    place: ResolvedPath,
+    location: ResolvedPath,
     /// If set, a plugin must not even read it. Not set for a program that prints a value.
     is_secret: bool,
     /// True for a folder, in which a plugin must not have a mount either.
@@ -57,13 +57,13 @@ struct SecretPath {
 
 impl SecretPath {
     fn resolve_all(secret: &SecretSpec, folder: &Path) -> Vec<Self> {
-        let (what, path, is_folder) = match &secret.source {
+        let (kind, path, is_folder) = match &secret.source {
             SecretSource::CallerFolder(path) => ("folder", path, true),
             SecretSource::File(path) => ("file", path, false),
             SecretSource::Command(_) | SecretSource::Keyring { .. } => {
-                let file = |(what, path): (String, PathBuf)| Self {
-                    label: what,
-                    place: ResolvedPath::resolve(&path),
+                let file = |(label, path): (String, PathBuf)| Self {
+                    label,
+                    location: ResolvedPath::resolve(&path),
                     is_secret: false,
                     is_folder: false,
                 };
@@ -74,10 +74,10 @@ impl SecretPath {
             }
             SecretSource::Environment(_) => return Vec::new(),
         };
-        let label = format!("the {what} of secrets.{}", secret.name);
+        let label = format!("the {kind} of secrets.{}", secret.name);
         vec![Self {
             label,
-            place: ResolvedPath::resolve(&folder.join(path)),
+            location: ResolvedPath::resolve(&folder.join(path)),
             is_secret: true,
             is_folder,
         }]
@@ -149,20 +149,20 @@ impl MountPlan {
     pub(crate) fn check_reach(&self, reach: &ReachableFiles) -> Result<Vec<String>, String> {
         let mut remarks = Vec::new();
         for (mount, _) in &self.mounts {
-            let writes = mount.access == MountAccess::ReadWrite;
-            if reach.allows(&mount.host, writes) {
+            let is_writable = mount.access == MountAccess::ReadWrite;
+            if reach.allows(&mount.host, is_writable) {
                 continue;
             }
-            let place = &mount.source_location;
-            let written = mount.host_as_written.display();
-            let verb = if writes { "write to" } else { "read" };
+            let location = &mount.source_location;
+            let host_path = mount.host_as_written.display();
+            let verb = if is_writable { "write to" } else { "read" };
             if mount.host.exists() {
                 return Err(format!(
-                    "{place}: permissions.mounts: the server cannot {verb} {written}: {CONFINED_ADVICE}"
+                    "{location}: permissions.mounts: the server cannot {verb} {host_path}: {CONFINED_ADVICE}"
                 ));
             }
             remarks.push(format!(
-                "{place}: the server cannot {verb} {written} once it exists: {CONFINED_ADVICE}"
+                "{location}: the server cannot {verb} {host_path} once it exists: {CONFINED_ADVICE}"
             ));
         }
         Ok(remarks)
@@ -174,16 +174,16 @@ impl MountPlan {
     ///
     /// There is such a file, and the operator requires that there is none.
     pub(crate) fn check_writable(&self, writable: &WritablePaths) -> Result<Vec<String>, String> {
-        let programs = self.secrets.iter().filter(|kept| !kept.is_secret);
-        let programs =
-            programs.filter_map(|kept| writable.explain_location_write(&kept.label, &kept.place));
-        let linked = self.links.iter().filter_map(|(name, place)| {
-            writable.explain_location_write(&format!("the target of the link {name}"), place)
+        let programs = self.secrets.iter().filter(|secret| !secret.is_secret);
+        let programs = programs
+            .filter_map(|secret| writable.explain_location_write(&secret.label, &secret.location));
+        let linked = self.links.iter().filter_map(|(name, location)| {
+            writable.explain_location_write(&format!("the target of the link {name}"), location)
         });
         let mut remarks: Vec<String> = programs.chain(linked).collect();
         remarks.dedup();
         match remarks.first() {
-            Some(first) if writable.required => Err(format!(
+            Some(first) if writable.is_required => Err(format!(
                 "server.confine = \"required\": {first}; move one of them"
             )),
             _ => Ok(remarks),
@@ -200,34 +200,35 @@ impl MountPlan {
         if self.mounts.is_empty() {
             return Ok(remarks);
         }
-        for kept in &self.secrets {
+        for secret_path in &self.secrets {
             for (mount, root) in &self.mounts {
-                let how = match kept.is_folder && kept.place.contains(root) {
+                let relation = match secret_path.is_folder && secret_path.location.contains(root) {
                     true => "is in",
-                    false if root.contains(&kept.place) => "contains",
+                    false if root.contains(&secret_path.location) => "contains",
                     false => continue,
                 };
-                let (Some(verb), what) =
-                    (kept.exposed_action(mount), format!("{how} {}", kept.label))
-                else {
+                let (Some(verb), finding) = (
+                    secret_path.exposed_action(mount),
+                    format!("{relation} {}", secret_path.label),
+                ) else {
                     continue;
                 };
-                if mount.unguarded {
-                    remarks.push(unsafe_remark(mount, &what, verb));
+                if mount.allows_control_files {
+                    remarks.push(unsafe_remark(mount, &finding, verb));
                 } else {
-                    return Err(refusal_message(mount, &what, verb));
+                    return Err(refusal_message(mount, &finding, verb));
                 }
             }
         }
         for guarded in guarded {
-            let place = ResolvedPath::resolve(&guarded.path);
+            let location = ResolvedPath::resolve(&guarded.path);
             for (mount, root) in &self.mounts {
-                let writes = mount.access == MountAccess::ReadWrite;
-                if !(writes || guarded.is_secret) || !root.contains(&place) {
+                let is_writable = mount.access == MountAccess::ReadWrite;
+                if !(is_writable || guarded.is_secret) || !root.contains(&location) {
                     continue;
                 }
-                let verb = if writes { "change" } else { "read" };
-                if mount.unguarded {
+                let verb = if is_writable { "change" } else { "read" };
+                if mount.allows_control_files {
                     remarks.push(unsafe_remark(
                         mount,
                         &format!("contains {}", guarded.label),
@@ -256,13 +257,13 @@ pub(crate) struct MountOverlaps {
 }
 
 impl MountOverlaps {
-    fn record(&mut self, mount: &MountPermission, what: &str, verb: &str) {
-        if !mount.unguarded {
+    fn record(&mut self, mount: &MountPermission, finding: &str, verb: &str) {
+        if !mount.allows_control_files {
             self.refusal
-                .get_or_insert_with(|| refusal_message(mount, what, verb));
+                .get_or_insert_with(|| refusal_message(mount, finding, verb));
             return;
         }
-        let remark = unsafe_remark(mount, what, verb);
+        let remark = unsafe_remark(mount, finding, verb);
         if !self.remarks.contains(&remark) {
             self.remarks.push(remark);
         }
@@ -276,14 +277,14 @@ struct PathIndex<'a, T> {
 }
 
 impl<'a, T: Copy> PathIndex<'a, T> {
-    fn new(things: impl Iterator<Item = (&'a ResolvedPath, T)>) -> Self {
+    fn new(items: impl Iterator<Item = (&'a ResolvedPath, T)>) -> Self {
         let (mut by_path, mut by_identity): (HashMap<_, Vec<T>>, HashMap<_, Vec<T>>) =
             Default::default();
-        for (place, thing) in things {
-            let (path, identity) = place.target();
-            by_path.entry(path).or_default().push(thing);
+        for (location, item) in items {
+            let (path, identity) = location.target();
+            by_path.entry(path).or_default().push(item);
             if let Some(identity) = identity {
-                by_identity.entry(identity).or_default().push(thing);
+                by_identity.entry(identity).or_default().push(item);
             }
         }
         Self {
@@ -297,11 +298,11 @@ impl<'a, T: Copy> PathIndex<'a, T> {
     }
 
     fn find(&self, path: &Path, identity: Option<FileIdentity>) -> impl Iterator<Item = T> {
-        let same = identity.and_then(|identity| self.by_identity.get(&identity));
+        let with_identity = identity.and_then(|identity| self.by_identity.get(&identity));
         self.by_path
             .get(path)
             .into_iter()
-            .chain(same)
+            .chain(with_identity)
             .flatten()
             .copied()
     }
@@ -313,54 +314,55 @@ pub(crate) fn find_overlaps<'a>(
     plugins: impl Iterator<Item = (&'a str, &'a MountPlan)>,
 ) -> BTreeMap<&'a str, MountOverlaps> {
     let plugins: Vec<_> = plugins.collect();
-    let mounted = |(id, places): &(&'a str, &'a MountPlan)| {
+    let mounts_of = |(id, plan): &(&'a str, &'a MountPlan)| {
         let id = *id;
-        places
-            .mounts
+        plan.mounts
             .iter()
-            .map(move |(mount, place)| (id, mount, place))
+            .map(move |(mount, location)| (id, mount, location))
     };
-    let all = || plugins.iter().flat_map(mounted);
-    let mounts = PathIndex::new(all().map(|(id, mount, place)| (place, (id, mount))));
-    let mut found: BTreeMap<&str, MountOverlaps> = BTreeMap::new();
+    let all_mounts = || plugins.iter().flat_map(mounts_of);
+    let mounts = PathIndex::new(all_mounts().map(|(id, mount, location)| (location, (id, mount))));
+    let mut overlaps: BTreeMap<&str, MountOverlaps> = BTreeMap::new();
     if mounts.is_empty() {
-        return found;
+        return overlaps;
     }
-    let kept_by = |(id, places): &(&'a str, &'a MountPlan)| {
+    let secrets_of = |(id, plan): &(&'a str, &'a MountPlan)| {
         let id = *id;
-        places.secrets.iter().map(move |kept| (id, kept))
+        plan.secrets
+            .iter()
+            .map(move |secret_path| (id, secret_path))
     };
-    let secrets = || plugins.iter().flat_map(kept_by);
+    let secrets = || plugins.iter().flat_map(secrets_of);
     let folders = PathIndex::new(
         secrets()
-            .filter(|(_, kept)| kept.is_folder)
-            .map(|(id, kept)| (&kept.place, (id, kept))),
+            .filter(|(_, secret_path)| secret_path.is_folder)
+            .map(|(id, secret_path)| (&secret_path.location, (id, secret_path))),
     );
-    for (plugin, places) in &plugins {
-        let held = places.mounts.iter().map(|(mount, place)| {
-            let written = mount.host_as_written.display();
+    for (plugin, plan) in &plugins {
+        let mounted_folders = plan.mounts.iter().map(|(mount, location)| {
+            let host_path = mount.host_as_written.display();
             match mount.scope {
                 None => (
-                    format!("the mounted folder {written} of plugin {plugin:?}"),
-                    place,
+                    format!("the mounted folder {host_path} of plugin {plugin:?}"),
+                    location,
                     None,
                 ),
                 // Each call mounts the folder of its caller, which is below the folder in the
                 // grant.
                 Some(MountScope::Caller) => {
-                    let what = format!(
-                        "the mounted folders of the callers in {written} of plugin {plugin:?}"
+                    let label = format!(
+                        "the mounted folders of the callers in {host_path} of plugin {plugin:?}"
                     );
-                    (what, place, Some(place.target()))
+                    (label, location, Some(location.target()))
                 }
             }
         });
-        let links = places
+        let links = plan
             .links
             .iter()
-            .map(|(name, place)| (format!("the target of the link {name}"), place, None));
-        for (what, place, callers) in held.chain(links) {
-            for (path, identity) in place.ancestors().chain(callers) {
+            .map(|(name, location)| (format!("the target of the link {name}"), location, None));
+        for (label, location, callers) in mounted_folders.chain(links) {
+            for (path, identity) in location.ancestors().chain(callers) {
                 // Two per-caller mounts of the same folder give each caller the same folder, which
                 // is not an overlap.
                 let is_same = |mount: &MountPermission| {
@@ -370,9 +372,9 @@ pub(crate) fn find_overlaps<'a>(
                     .find(path, identity)
                     .filter(|(_, mount)| mount.access == MountAccess::ReadWrite && !is_same(mount));
                 for (id, mount) in writers {
-                    found.entry(id).or_default().record(
+                    overlaps.entry(id).or_default().record(
                         mount,
-                        &format!("contains {what}"),
+                        &format!("contains {label}"),
                         "change",
                     );
                 }
@@ -380,55 +382,61 @@ pub(crate) fn find_overlaps<'a>(
         }
     }
     // A plugin's own mounts were compared with its own secrets when it was loaded.
-    for (plugin, kept) in secrets() {
-        for (path, identity) in kept.place.visited() {
+    for (plugin, secret_path) in secrets() {
+        for (path, identity) in secret_path.location.visited() {
             for (id, mount) in mounts.find(path, identity).filter(|(id, _)| *id != plugin) {
-                if let Some(verb) = kept.exposed_action(mount) {
-                    let what = format!("contains {} of plugin {plugin:?}", kept.label);
-                    found.entry(id).or_default().record(mount, &what, verb);
+                if let Some(verb) = secret_path.exposed_action(mount) {
+                    let finding = format!("contains {} of plugin {plugin:?}", secret_path.label);
+                    overlaps
+                        .entry(id)
+                        .or_default()
+                        .record(mount, &finding, verb);
                 }
             }
         }
     }
     if !folders.is_empty() {
-        for (id, mount, place) in all() {
-            for (path, identity) in place.ancestors() {
-                for (plugin, kept) in folders
+        for (id, mount, location) in all_mounts() {
+            for (path, identity) in location.ancestors() {
+                for (plugin, secret_path) in folders
                     .find(path, identity)
                     .filter(|(plugin, _)| *plugin != id)
                 {
-                    if let Some(verb) = kept.exposed_action(mount) {
-                        let what = format!("is in {} of plugin {plugin:?}", kept.label);
-                        found.entry(id).or_default().record(mount, &what, verb);
+                    if let Some(verb) = secret_path.exposed_action(mount) {
+                        let finding = format!("is in {} of plugin {plugin:?}", secret_path.label);
+                        overlaps
+                            .entry(id)
+                            .or_default()
+                            .record(mount, &finding, verb);
                     }
                 }
             }
         }
     }
-    found
+    overlaps
 }
 
-fn refusal_message(mount: &MountPermission, what: &str, verb: &str) -> String {
+fn refusal_message(mount: &MountPermission, finding: &str, verb: &str) -> String {
     let MountPermission {
-        host_as_written: written,
-        source_location: place,
+        host_as_written: host_path,
+        source_location: location,
         ..
     } = mount;
-    let written = written.display();
+    let written = host_path.display();
     format!(
-        "{place}: the mount of {written} {what}, so the plugin could {verb} it; mount a smaller folder, or add \
+        "{location}: the mount of {written} {finding}, so the plugin could {verb} it; mount a smaller folder, or add \
          `unsafe = true` to the mount to allow that"
     )
 }
 
-fn unsafe_remark(mount: &MountPermission, what: &str, verb: &str) -> String {
+fn unsafe_remark(mount: &MountPermission, finding: &str, verb: &str) -> String {
     let MountPermission {
-        host_as_written: written,
-        source_location: place,
+        host_as_written: host_path,
+        source_location: location,
         ..
     } = mount;
     format!(
-        "{place}: the mount of {} is unsafe: it {what}, so the plugin can {verb} it",
-        written.display()
+        "{location}: the mount of {} is unsafe: it {finding}, so the plugin can {verb} it",
+        host_path.display()
     )
 }

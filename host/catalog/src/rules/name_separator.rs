@@ -17,10 +17,10 @@ pub enum NameSeparator {
 impl NameSeparator {
     /// Joins a prefix and a name.
     pub(crate) fn join(self, prefix: &str, name: &str) -> String {
-        let between = match self {
+        let separator = match self {
             Self::Underscore => '_',
             Self::Dot => '.',
         };
-        format!("{prefix}{between}{name}")
+        format!("{prefix}{separator}{name}")
     }
 }

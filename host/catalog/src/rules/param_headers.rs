@@ -19,24 +19,24 @@ const MAX_HEADERS: usize = 64;
 ///
 /// The keyword is invalid, or in a place where clients do not accept it; they would omit the tool.
 pub(crate) fn declared_headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
-    let mut found = Vec::new();
-    collect_headers(schema, Some(&mut Vec::new()), &mut found)?;
-    if found.len() > MAX_HEADERS {
+    let mut headers = Vec::new();
+    collect_headers(schema, Some(&mut Vec::new()), &mut headers)?;
+    if headers.len() > MAX_HEADERS {
         return Err(format!(
             "{KEYWORD} is used {} times, but a request can have at most {MAX_HEADERS} such headers",
-            found.len()
+            headers.len()
         ));
     }
     let mut names = HashSet::new();
-    match found
+    match headers
         .iter()
         .find(|header| !names.insert(header.name.to_ascii_lowercase()))
     {
-        Some(twice) => Err(format!(
+        Some(duplicate) => Err(format!(
             "{KEYWORD} {:?} is used twice (names are case-insensitive)",
-            twice.name
+            duplicate.name
         )),
-        None => Ok(found),
+        None => Ok(headers),
     }
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn declared_headers(schema: &Value) -> Result<Vec<ParamHeader>, Strin
 fn collect_headers(
     schema: &Value,
     mut path: Option<&mut Vec<String>>,
-    found: &mut Vec<ParamHeader>,
+    headers: &mut Vec<ParamHeader>,
 ) -> Result<(), String> {
     let Some(members) = schema.as_object() else {
         return Ok(());
     };
     if let Some(name) = members.get(KEYWORD) {
-        found.push(parse_header(
+        headers.push(parse_header(
             name,
             members,
             path.as_deref().map(Vec::as_slice),
@@ -62,16 +62,16 @@ fn collect_headers(
             for (name, property) in value.as_object().into_iter().flatten() {
                 if let Some(path) = path.as_deref_mut() {
                     path.push(name.clone());
-                    collect_headers(property, Some(path), found)?;
+                    collect_headers(property, Some(path), headers)?;
                     path.pop();
                 } else {
-                    collect_headers(property, None, found)?;
+                    collect_headers(property, None, headers)?;
                 }
             }
         } else {
             toolbay_schema::subschemas(key, value)
                 .into_iter()
-                .try_for_each(|schema| collect_headers(schema, None, found))?;
+                .try_for_each(|schema| collect_headers(schema, None, headers))?;
         }
     }
     Ok(())
@@ -82,8 +82,9 @@ fn parse_header(
     schema: &Map<String, Value>,
     path: Option<&[String]>,
 ) -> Result<ParamHeader, String> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let name = name.as_str().filter(|name| !name.is_empty() && name.bytes().all(token)).ok_or_else(|| {
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let name = name.as_str().filter(|name| !name.is_empty() && name.bytes().all(is_token_byte)).ok_or_else(|| {
         format!("{KEYWORD} {name} is not a valid header name: use letters, digits and !#$%&'*+-.^_`|~")
     })?;
     let misplaced = || {

@@ -17,43 +17,44 @@ pub struct WritablePaths {
     locations: Vec<(String, PathBuf, ResolvedPath)>,
     /// If set, a plugin is refused if the server may write files that control it. Otherwise, there
     /// is a warning.
-    pub required: bool,
+    pub is_required: bool,
 }
 
 impl WritablePaths {
     /// Creates the list from descriptions and paths, which need not exist. Blocks.
-    pub fn new(places: impl IntoIterator<Item = (String, PathBuf)>, required: bool) -> Self {
-        let places = places.into_iter().map(|(what, path)| {
-            let place = ResolvedPath::resolve(&path);
-            (what, path, place)
+    pub fn new(paths: impl IntoIterator<Item = (String, PathBuf)>, is_required: bool) -> Self {
+        let locations = paths.into_iter().map(|(label, path)| {
+            let location = ResolvedPath::resolve(&path);
+            (label, path, location)
         });
         Self {
-            locations: places.collect(),
-            required,
+            locations: locations.collect(),
+            is_required,
         }
     }
 
     /// Explains why the server could change the file at `path`, in a clause that contains its
     /// description `label`; `None` if it could not. Blocks.
-    pub fn explain_write(&self, what: &str, path: &Path) -> Option<String> {
-        self.explain_location_write(what, &ResolvedPath::resolve(path))
+    pub fn explain_write(&self, label: &str, path: &Path) -> Option<String> {
+        self.explain_location_write(label, &ResolvedPath::resolve(path))
     }
 
     /// Explains why the server could change the folder, or files inside it, in a clause that
     /// contains its description `label`; `None` if it could not. Blocks.
-    pub fn explain_folder_write(&self, what: &str, folder: &Path) -> Option<String> {
-        let place = ResolvedPath::resolve(folder);
-        let within = || {
+    pub fn explain_folder_write(&self, label: &str, folder: &Path) -> Option<String> {
+        let location = ResolvedPath::resolve(folder);
+        let explain_contained = || {
             // The final location counts, not the folders that the path passes through.
-            let mut places = self.locations.iter();
-            let (writes, path, _) =
-                places.find(|(_, _, written)| written.target().0.starts_with(place.target().0))?;
+            let mut locations = self.locations.iter();
+            let (writable_label, path, _) = locations
+                .find(|(_, _, writable)| writable.target().0.starts_with(location.target().0))?;
             Some(format!(
-                "the server may write to {} ({writes}), which is in {what}",
+                "the server may write to {} ({writable_label}), which is in {label}",
                 path.display()
             ))
         };
-        self.explain_location_write(what, &place).or_else(within)
+        self.explain_location_write(label, &location)
+            .or_else(explain_contained)
     }
 
     /// Returns the paths that the server may write.
@@ -64,24 +65,24 @@ impl WritablePaths {
     /// Explains, for each of these secrets, why the server could change the program that prints it.
     /// Blocks.
     pub fn explain_program_writes(&self, folder: &Path, secrets: &[SecretSpec]) -> Vec<String> {
-        let changed = |secret: &SecretSpec| {
+        let explain = |secret: &SecretSpec| {
             let mut files = program_files(secret, folder).into_iter();
-            files.find_map(|(what, path)| self.explain_write(&what, &path))
+            files.find_map(|(label, path)| self.explain_write(&label, &path))
         };
-        secrets.iter().filter_map(changed).collect()
+        secrets.iter().filter_map(explain).collect()
     }
 
     pub(crate) fn explain_location_write(
         &self,
-        what: &str,
-        place: &ResolvedPath,
+        label: &str,
+        location: &ResolvedPath,
     ) -> Option<String> {
-        let (writes, path, _) = self
+        let (writable_label, path, _) = self
             .locations
             .iter()
-            .find(|(_, _, written)| written.contains(place))?;
+            .find(|(_, _, writable)| writable.contains(location))?;
         Some(format!(
-            "the server may write to {} ({writes}), which contains {what}",
+            "the server may write to {} ({writable_label}), which contains {label}",
             path.display()
         ))
     }
@@ -90,12 +91,12 @@ impl WritablePaths {
 /// Returns the files that determine the behavior of the program that prints a secret, with
 /// descriptions. Blocks.
 pub(crate) fn program_files(secret: &SecretSpec, folder: &Path) -> Vec<(String, PathBuf)> {
-    let what = format!("the program of secrets.{}", secret.name);
+    let label = format!("the program of secrets.{}", secret.name);
     secret
         .source
         .program_files(folder)
         .into_iter()
-        .map(|path| (what.clone(), path))
+        .map(|path| (label.clone(), path))
         .collect()
 }
 

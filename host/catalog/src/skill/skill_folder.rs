@@ -100,8 +100,8 @@ impl SkillFolder {
     ///
     /// Returns the reason why the skill, or this version of it, cannot be offered. A skill is
     /// offered completely or not at all.
-    pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
-        let SkillSource { id, tree, .. } = *found;
+    pub(crate) fn load(source: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
+        let SkillSource { id, tree, .. } = *source;
         if !is_skill_name(id) {
             return Err(refused(format!("{NAME_RULE}: rename the folder")));
         }
@@ -115,15 +115,15 @@ impl SkillFolder {
                 .unwrap_or_default();
             return Err(refused(format!("it has no file {MANIFEST_NAME}{hint}")));
         }
-        let (uris, mut remarks) = found.offered_uris();
-        let bytes = found.check_sizes(&uris)?;
-        let reservation = found.reserve_memory(bytes)?;
+        let (uris, mut remarks) = source.offered_uris();
+        let bytes = source.check_sizes(&uris)?;
+        let reservation = source.reserve_memory(bytes)?;
         let mut contents = BTreeMap::new();
         for (path, (uri, stamp)) in uris {
-            contents.insert(path, (uri, found.read_file(path, stamp)?));
+            contents.insert(path, (uri, source.read_file(path, stamp)?));
         }
-        let (matters, nested) = found.parse_front_matter(&contents)?;
-        remarks.extend(nested);
+        let (front_matters, nested_remarks) = source.parse_front_matter(&contents)?;
+        remarks.extend(nested_remarks);
         let files: Vec<Arc<FileResource>> = contents
             .into_iter()
             .map(|(path, (uri, bytes))| {
@@ -131,17 +131,17 @@ impl SkillFolder {
                     path,
                     uri,
                     bytes,
-                    matters.get(parent_path(path)),
+                    front_matters.get(parent_path(path)),
                 ))
             })
             .collect();
-        let skills: Vec<Arc<Skill>> = matters
+        let skills: Vec<Arc<Skill>> = front_matters
             .iter()
-            .map(|(folder, matter)| Arc::new(build_skill(id, folder, matter, &files)))
+            .map(|(folder, front_matter)| Arc::new(build_skill(id, folder, front_matter, &files)))
             .collect();
         let entries: usize = skills.iter().map(|skill| skill.size()).sum();
-        if entries as u64 > found.max_entries_size.as_u64() {
-            let most = found.max_entries_size.display().iec();
+        if entries as u64 > source.max_entries_size.as_u64() {
+            let most = source.max_entries_size.display().iec();
             return Err(refused(format!(
                 "the description of its files for clients is larger than {most} (to allow more, raise describe.size)"
             )));
@@ -200,11 +200,11 @@ impl SkillSource<'_> {
                 "its files have {size} in total, but at most {most} are allowed"
             )));
         }
-        let beside: u64 = uris
+        let overhead: u64 = uris
             .values()
             .map(|(uri, _)| FILE_OVERHEAD_BYTES + URI_COPIES * uri.len() as u64)
             .sum();
-        Ok(usize::try_from(size.saturating_add(beside)).unwrap_or(usize::MAX))
+        Ok(usize::try_from(size.saturating_add(overhead)).unwrap_or(usize::MAX))
     }
 
     /// Reserves the memory for all files.
@@ -223,17 +223,19 @@ impl SkillSource<'_> {
     /// Reads a file. Fails if it has changed since the scan, because the skill could mix files of
     /// two versions.
     fn read_file(&self, path: &str, stamp: &FileStamp) -> Result<Vec<u8>, PlainFileError> {
-        let changed = || {
+        let changed_error = || {
             refused(format!(
                 "{} changed while it was read",
                 clean_line(path, MAX_SHOWN_NAME_BYTES)
             ))
         };
-        let hindered =
+        let read_error =
             |error: io::Error| PlainFileError::transient(&self.display_path(path), &error);
         let file = match open_file(self.root.as_fd(), path) {
             Ok(file) => File::from(file),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Err(changed()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
+                return Err(changed_error());
+            }
             Err(error @ (Errno::ACCESS | Errno::PERM)) => {
                 let why = io::Error::from(error).kind();
                 return Err(refused(format!(
@@ -241,21 +243,22 @@ impl SkillSource<'_> {
                     clean_line(path, MAX_SHOWN_NAME_BYTES)
                 )));
             }
-            Err(error) => return Err(hindered(error.into())),
+            Err(error) => return Err(read_error(error.into())),
         };
-        let same = |file: &File| fstat(file).map(|stat| FileStamp::from_stat(&stat) == *stamp);
-        if !same(&file).map_err(|error| hindered(error.into()))? {
-            return Err(changed());
+        let is_unchanged =
+            |file: &File| fstat(file).map(|stat| FileStamp::from_stat(&stat) == *stamp);
+        if !is_unchanged(&file).map_err(|error| read_error(error.into()))? {
+            return Err(changed_error());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.length).unwrap_or_default());
         (&file)
             .take(stamp.length.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(hindered)?;
+            .map_err(read_error)?;
         if bytes.len() as u64 != stamp.length
-            || !same(&file).map_err(|error| hindered(error.into()))?
+            || !is_unchanged(&file).map_err(|error| read_error(error.into()))?
         {
-            return Err(changed());
+            return Err(changed_error());
         }
         Ok(bytes)
     }
@@ -266,7 +269,7 @@ impl SkillSource<'_> {
         &self,
         contents: &BTreeMap<&'a str, (String, Vec<u8>)>,
     ) -> Result<(BTreeMap<&'a str, SkillFrontMatter>, Vec<String>), PlainFileError> {
-        let mut matters = BTreeMap::new();
+        let mut front_matters = BTreeMap::new();
         let mut remarks = Vec::new();
         for (path, (uri, bytes)) in contents
             .iter()
@@ -279,7 +282,7 @@ impl SkillSource<'_> {
                 file_name(folder)
             };
             match parse_manifest(bytes, name) {
-                Ok(matter) => drop(matters.insert(folder, matter)),
+                Ok(front_matter) => drop(front_matters.insert(folder, front_matter)),
                 // The whole version is refused, so that the version in service stays complete.
                 Err(why) if folder.is_empty() || self.is_in_service(uri) => {
                     return Err(refused(format!(
@@ -293,13 +296,13 @@ impl SkillSource<'_> {
                 )),
             }
         }
-        Ok((matters, remarks))
+        Ok((front_matters, remarks))
     }
 
     /// Returns whether the skill with this URI is in service.
     fn is_in_service(&self, uri: &str) -> bool {
         self.previous
-            .is_some_and(|former| former.skills.iter().any(|skill| skill.uri == uri))
+            .is_some_and(|previous| previous.skills.iter().any(|skill| skill.uri == uri))
     }
 
     fn display_path(&self, path: &str) -> String {
@@ -336,10 +339,10 @@ fn build_file_resource(
     path: &str,
     uri: String,
     bytes: Vec<u8>,
-    matter: Option<&SkillFrontMatter>,
+    front_matter: Option<&SkillFrontMatter>,
 ) -> FileResource {
     let digest = Digest::new(Sha256::digest(&bytes).into());
-    match matter.filter(|_| file_name(path) == MANIFEST_NAME) {
+    match front_matter.filter(|_| file_name(path) == MANIFEST_NAME) {
         Some(SkillFrontMatter {
             name, description, ..
         }) => FileResource::from_skill(uri, path, name, Some(description.clone()), digest, bytes),
@@ -351,15 +354,15 @@ fn build_file_resource(
 fn build_skill(
     id: &str,
     folder: &str,
-    matter: &SkillFrontMatter,
+    front_matter: &SkillFrontMatter,
     files: &[Arc<FileResource>],
 ) -> Skill {
     let uri = manifest_uri(id, folder);
-    let beneath = uri.strip_suffix(MANIFEST_NAME).unwrap_or_default();
-    let within = files
+    let uri_prefix = uri.strip_suffix(MANIFEST_NAME).unwrap_or_default();
+    let contained = files
         .iter()
-        .filter(|file| file.entry.resource.uri.starts_with(beneath));
-    let resources = within.filter_map(|file| {
+        .filter(|file| file.entry.resource.uri.starts_with(uri_prefix));
+    let resources = contained.filter_map(|file| {
         let (digest, size) = file.skill_identity()?;
         Some(SkillEntryFile {
             uri: &file.entry.resource.uri,
@@ -369,11 +372,11 @@ fn build_skill(
     });
     let entry = JsonText::from_serializable(&SkillEntry {
         uri: &uri,
-        frontmatter: &matter.fields,
+        frontmatter: &front_matter.fields,
         resources: resources.collect(),
     });
     Skill {
-        description: matter.description.clone(),
+        description: front_matter.description.clone(),
         entry,
         uri,
     }
@@ -381,8 +384,8 @@ fn build_skill(
 
 /// Returns the URI of the `SKILL.md` in a folder of the skill `id`.
 fn manifest_uri(id: &str, folder: &str) -> String {
-    let within = folder.split('/').filter(|segment| !segment.is_empty());
-    uri::for_skill(id, within.chain([MANIFEST_NAME]))
+    let segments = folder.split('/').filter(|segment| !segment.is_empty());
+    uri::for_skill(id, segments.chain([MANIFEST_NAME]))
 }
 
 /// Returns the path of the folder of a file. The path of the root is empty.

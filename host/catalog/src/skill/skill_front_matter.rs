@@ -68,8 +68,8 @@ impl SkillFrontMatter {
 
 /// Returns the YAML front matter of a file, which is required and must not be empty.
 fn extract_yaml(text: &str) -> Result<&str, String> {
-    let begun = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if !begun.starts_with("---\n") && !begun.starts_with("---\r\n") {
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if !body.starts_with("---\n") && !body.starts_with("---\r\n") {
         return Err(
             "1: it must begin with a line \"---\", the name and the description of the skill"
                 .to_owned(),
@@ -167,9 +167,9 @@ pub(crate) const NAME_RULE: &str = "a skill's name has 1 to 64 characters of a-z
 
 /// Returns whether `name` is a valid name of a skill.
 pub(crate) fn is_skill_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=MAX_NAME_CHARS).contains(&name.len())
-        && name.bytes().all(allowed)
+        && name.bytes().all(is_allowed)
         && !name.split('-').any(str::is_empty)
 }
 
@@ -189,27 +189,27 @@ fn text_field<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> 
     fields.get(key).and_then(Value::as_str)
 }
 
-fn check_length(text: &str, most: usize, what: &str) -> Result<(), String> {
+fn check_length(text: &str, max_length: usize, field: &str) -> Result<(), String> {
     let length = text.chars().count();
-    if length <= most && !text.is_empty() {
+    if length <= max_length && !text.is_empty() {
         return Ok(());
     }
-    let [length, most] = [length, most].map(|n| format_thousands(n as u64));
+    let [length, most] = [length, max_length].map(|n| format_thousands(n as u64));
     Err(format!(
-        "its {what} has {length} characters, but 1 to {most} are allowed"
+        "its {field} has {length} characters, but 1 to {most} are allowed"
     ))
 }
 
 /// Returns whether no text in the value contains anything that [`clean`] removes. Clients compare
 /// the value with the file.
 fn is_clean(value: &Value) -> bool {
-    let plain = |text: &str| clean(text) == text;
+    let is_plain = |text: &str| clean(text) == text;
     match value {
-        Value::String(text) => plain(text),
+        Value::String(text) => is_plain(text),
         Value::Array(items) => items.iter().all(is_clean),
         Value::Object(members) => members
             .iter()
-            .all(|(key, value)| plain(key) && is_clean(value)),
+            .all(|(key, value)| is_plain(key) && is_clean(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }

@@ -38,14 +38,17 @@ impl Grant {
                  have a schema here"
             ));
         }
-        let own = contents.tools.iter().map(|known| known.tool.name.clone());
+        let component_tools = contents
+            .tools
+            .iter()
+            .map(|definition| definition.tool.name.clone());
         // The tool of a command is named after its plugin.
-        let own: Vec<String> = if is_command {
+        let tool_names: Vec<String> = if is_command {
             vec![tool_name(id)]
         } else {
-            own.collect()
+            component_tools.collect()
         };
-        self.check_names(digest, &own, &contents.left_out)
+        self.check_names(digest, &tool_names, &contents.left_out)
     }
 
     /// Returns whether [`Grant::check_component`] has anything to compare.
@@ -67,35 +70,36 @@ impl Grant {
                  trust it, change the grant"
             ));
         }
-        let known: BTreeSet<&str> = tools.iter().map(String::as_str).collect();
+        let tool_names: BTreeSet<&str> = tools.iter().map(String::as_str).collect();
         let omitted =
             |why: &str| format!("this tool is left out, because its definition is invalid: {why}");
-        let near = |name: &str| match nearest(name, &known.iter().copied().collect::<Vec<_>>()) {
-            Some(near) => format!("; did you mean {near:?}?"),
-            None => list_names(&known),
-        };
+        let suggestion =
+            |name: &str| match nearest(name, &tool_names.iter().copied().collect::<Vec<_>>()) {
+                Some(near) => format!("; did you mean {near:?}?"),
+                None => list_names(&tool_names),
+            };
         if let Some(name) = self
             .tools
             .keys()
-            .find(|name| !known.contains(name.as_str()))
+            .find(|name| !tool_names.contains(name.as_str()))
         {
             if let Some(why) = left_out.get(name.as_str()) {
                 return Err(format!("tools.{name}: {}", omitted(why)));
             }
             return Err(format!(
                 "tools.{name}: the plugin has no tool with this name{}",
-                near(name)
+                suggestion(name)
             ));
         }
         for pattern in self.enabled_tools.iter().flatten() {
-            if !known.iter().any(|name| pattern.matches(name)) {
+            if !tool_names.iter().any(|name| pattern.matches(name)) {
                 let text = pattern.as_str();
                 if let Some((_, why)) = left_out.iter().find(|(name, _)| pattern.matches(name)) {
                     return Err(format!("enabled_tools: {text:?}: {}", omitted(why)));
                 }
                 return Err(format!(
                     "enabled_tools: the plugin has no tool {text:?}{}",
-                    near(&text.replace('*', ""))
+                    suggestion(&text.replace('*', ""))
                 ));
             }
         }
@@ -112,11 +116,11 @@ impl Grant {
 }
 
 /// Returns the end of a message that lists the names of tools; empty if there are too many.
-fn list_names(known: &BTreeSet<&str>) -> String {
-    match known.len() {
+fn list_names(tool_names: &BTreeSet<&str>) -> String {
+    match tool_names.len() {
         0 => "; it has no tools".to_owned(),
         1..=MAX_LISTED_NAMES => {
-            let names: Vec<&str> = known.iter().copied().collect();
+            let names: Vec<&str> = tool_names.iter().copied().collect();
             format!("; its tools are {}", names.join(", "))
         }
         _ => String::new(),

@@ -21,14 +21,14 @@ impl LoadPolicy {
         &self,
         component: &LoadedComponent,
         grant: Grant,
-        kept: GrantSecrets,
+        grant_secrets: GrantSecrets,
     ) -> (PluginTerms, Vec<String>) {
-        let source = Arc::new(grant.clone());
+        let source_grant = Arc::new(grant.clone());
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let GrantSecrets {
             secrets,
             mut remarks,
-        } = kept;
+        } = grant_secrets;
         remarks.extend(clamps.iter().map(ToString::to_string));
         let config = Arc::new(grant.config_values());
         let approvals = grant.approvals(self.require_approval);
@@ -38,29 +38,30 @@ impl LoadPolicy {
             && component
                 .code
                 .as_ref()
-                .is_some_and(|callable| !callable.has_files())
+                .is_some_and(|code| !code.has_files())
         {
             remarks.push(FOLDERS_UNSUPPORTED.to_owned());
         }
-        let own = component
+        let tool_names = component
             .contents
             .tools
             .iter()
             .filter(|_| !component.is_command())
-            .map(|known| &known.tool.name);
-        let left_out = own.filter(|name| !grant.offers(name));
-        let disabled = || ToolOverride {
+            .map(|definition| &definition.tool.name);
+        let disabled_names = tool_names.filter(|name| !grant.offers(name));
+        let disabled_override = || ToolOverride {
             disabled: true,
             ..ToolOverride::default()
         };
-        let mut shown: BTreeMap<String, ToolOverride> =
-            left_out.map(|name| (name.clone(), disabled())).collect();
+        let mut tool_overrides: BTreeMap<String, ToolOverride> = disabled_names
+            .map(|name| (name.clone(), disabled_override()))
+            .collect();
         let roots = MountRoots::new(&grant.permissions.mounts);
         let requests = PluginHttp::default();
         let connections = PluginConnections::default();
         let key_value = KeyValue::default();
         let permissions = grant.permissions;
-        let environment = PluginContext {
+        let context = PluginContext {
             limits,
             permissions,
             roots,
@@ -72,48 +73,46 @@ impl LoadPolicy {
         };
         let mut tools = BTreeMap::new();
         for (name, tool) in grant.tools {
-            let (limits, clamps) = environment
-                .limits
-                .with(&tool.limits.to_patch(), &self.ceiling);
+            let (limits, clamps) = context.limits.with(&tool.limits.to_patch(), &self.ceiling);
             remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
-            let disabled = tool.disabled || shown.contains_key(&name);
-            let look = ToolOverride {
+            let disabled = tool.disabled || tool_overrides.contains_key(&name);
+            let tool_override = ToolOverride {
                 disabled,
                 ..tool.to_override()
             };
-            if look != ToolOverride::default() {
-                shown.insert(name.clone(), look);
+            if tool_override != ToolOverride::default() {
+                tool_overrides.insert(name.clone(), tool_override);
             }
-            let own = tool.limits.set_keys();
+            let limit_keys = tool.limits.set_keys();
             tools.insert(
                 name,
                 ToolTerms {
                     context: PluginContext {
                         limits,
-                        ..environment.clone()
+                        ..context.clone()
                     },
-                    limit_keys: own,
+                    limit_keys,
                 },
             );
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
         let prefix = grant.prefix;
         let separator = grant.separator;
-        let arguments = grant.arguments;
-        let places = MountPlan::default();
-        let grant = grant.digest;
+        let argument_check = grant.arguments;
+        let mount_plan = MountPlan::default();
+        let grant_digest = grant.digest;
         let terms = PluginTerms {
-            context: environment,
+            context,
             tools,
-            tool_overrides: shown,
+            tool_overrides,
             prefix,
             separator,
-            argument_check: arguments,
+            argument_check,
             rate_limit,
             approvals,
-            mount_plan: places,
-            grant_digest: grant,
-            source_grant: source,
+            mount_plan,
+            grant_digest,
+            source_grant,
         };
         (terms, remarks)
     }

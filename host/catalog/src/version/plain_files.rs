@@ -62,43 +62,46 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         files: &PluginFiles,
-        bounds: &DescribeLimits,
-        output: ByteSize,
-        shelf: &ByteBudget,
+        limits: &DescribeLimits,
+        max_file_size: ByteSize,
+        skill_memory: &ByteBudget,
         previous: &Self,
     ) -> Result<Self, LoadError> {
         let mut loaded = Self::default();
         if let Some(tree) = &files.prompts {
-            let prompts = loaded.load_prompts(id, folder, tree, bounds, previous);
+            let prompts = loaded.load_prompts(id, folder, tree, limits, previous);
             loaded.prompts =
-                loaded.or_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
+                loaded.or_keep_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
         }
         if let Some(tree) = &files.resources {
-            let resources = loaded.load_resources(id, folder, tree, bounds, output);
-            loaded.resources =
-                loaded.or_previous(&format!("{id}.resources"), resources, &previous.resources)?;
+            let resources = loaded.load_resources(id, folder, tree, limits, max_file_size);
+            loaded.resources = loaded.or_keep_previous(
+                &format!("{id}.resources"),
+                resources,
+                &previous.resources,
+            )?;
         }
         if let Some(tree) = &files.skill {
-            let former = previous.skill.as_deref();
+            let previous_skill = previous.skill.as_deref();
             let skill = loaded
                 .open_folder(&skill_path(folder, id), &format!("{id}.skill"), tree)
                 .and_then(|root| match root {
                     Some(root) => {
-                        let found = SkillSource {
+                        let source = SkillSource {
                             id,
                             root: &root,
                             tree,
-                            max_file_size: output,
-                            max_entries_size: bounds.size,
-                            memory: shelf,
-                            previous: former,
+                            max_file_size,
+                            max_entries_size: limits.size,
+                            memory: skill_memory,
+                            previous: previous_skill,
                         };
-                        loaded.load_skill(&found).map(|skill| vec![skill])
+                        loaded.load_skill(&source).map(|skill| vec![skill])
                     }
                     None => Ok(Vec::new()),
                 });
             loaded.skill = loaded
-                .or_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?
+                .or_keep_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?
                 .pop();
         }
         if loaded.remarks.len() > MAX_REMARKS {
@@ -113,23 +116,23 @@ impl PlainFiles {
 
     /// Returns the items loaded from the folder `label`. If the folder was refused, returns the
     /// previous items and adds a warning.
-    fn or_previous<T: Clone>(
+    fn or_keep_previous<T: Clone>(
         &mut self,
-        named: &str,
+        label: &str,
         loaded: Result<Vec<T>, PlainFileError>,
-        former: &[T],
+        previous: &[T],
     ) -> Result<Vec<T>, LoadError> {
         match loaded {
             Ok(loaded) => Ok(loaded),
             Err(PlainFileError::Transient(error)) => Err(error),
             Err(PlainFileError::Refused(why)) => {
-                let instead = if former.is_empty() {
+                let consequence = if previous.is_empty() {
                     "nothing in it is offered"
                 } else {
                     PREVIOUS_VERSION_STAYS
                 };
-                self.remarks.push(format!("{named}: {why}; {instead}"));
-                Ok(former.to_vec())
+                self.remarks.push(format!("{label}: {why}; {consequence}"));
+                Ok(previous.to_vec())
             }
         }
     }
@@ -139,11 +142,11 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         tree: &PlainTree,
-        bounds: &DescribeLimits,
+        limits: &DescribeLimits,
         previous: &Self,
     ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
-        let named = format!("{id}.prompts");
-        let Some(root) = self.open_folder(&prompts_path(folder, id), &named, tree)? else {
+        let label = format!("{id}.prompts");
+        let Some(root) = self.open_folder(&prompts_path(folder, id), &label, tree)? else {
             return Ok(Vec::new());
         };
         let previous: BTreeMap<&str, &Arc<TextPrompt>> = previous
@@ -155,38 +158,38 @@ impl PlainFiles {
         let mut size = 0;
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
-            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
+            let shown_path = format!("{label}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
             let parsed = match read_prompt_file(&root, path)
-                .map_err(|error| PlainFileError::transient(&shown, &error))?
+                .map_err(|error| PlainFileError::transient(&shown_path, &error))?
             {
                 PromptFileContent::Missing => continue,
                 PromptFileContent::Text(text) => {
-                    TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}"))
+                    TextPrompt::parse(name, &text).map_err(|why| format!("{shown_path}:{why}"))
                 }
-                PromptFileContent::Invalid(why) => Err(format!("{shown}: {why}")),
+                PromptFileContent::Invalid(why) => Err(format!("{shown_path}: {why}")),
             };
             let prompt = match parsed {
                 Ok((prompt, remarks)) => {
                     self.remarks.extend(
                         remarks
                             .into_iter()
-                            .map(|remark| format!("{shown}: {remark}")),
+                            .map(|remark| format!("{shown_path}: {remark}")),
                     );
                     Some(Arc::new(prompt))
                 }
                 Err(why) => {
-                    let former = previous.get(name).copied().cloned();
-                    let instead = if former.is_some() {
+                    let previous_prompt = previous.get(name).copied().cloned();
+                    let consequence = if previous_prompt.is_some() {
                         PREVIOUS_VERSION_STAYS
                     } else {
                         "it is not offered"
                     };
-                    self.remarks.push(format!("{why}; {instead}"));
-                    former
+                    self.remarks.push(format!("{why}; {consequence}"));
+                    previous_prompt
                 }
             };
             if let Some(prompt) = prompt {
-                add_stored_size(bounds.size, &mut size, prompt.size())?;
+                add_stored_size(limits.size, &mut size, prompt.size())?;
                 prompts.push(prompt);
             }
         }
@@ -199,41 +202,41 @@ impl PlainFiles {
         id: &str,
         folder: &Path,
         tree: &PlainTree,
-        bounds: &DescribeLimits,
-        output: ByteSize,
+        limits: &DescribeLimits,
+        max_file_size: ByteSize,
     ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
-        let named = format!("{id}.resources");
-        let Some(root) = self.open_folder(&resources_path(folder, id), &named, tree)? else {
+        let label = format!("{id}.resources");
+        let Some(root) = self.open_folder(&resources_path(folder, id), &label, tree)? else {
             return Ok(Vec::new());
         };
         let root = Arc::new(root);
         let mut resources = Vec::new();
         let mut size = 0;
         for (path, stamp) in &tree.files {
-            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
-            if stamp.length > output.as_u64() {
-                let most = output.display().iec();
+            let shown_path = format!("{label}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
+            if stamp.length > max_file_size.as_u64() {
+                let most = max_file_size.display().iec();
                 self.remarks.push(format!(
-                    "{shown} is not offered: it is larger than {most} (to allow more, raise limits.output in {id}.toml)"
+                    "{shown_path} is not offered: it is larger than {most} (to allow more, raise limits.output in {id}.toml)"
                 ));
                 continue;
             }
             match FileResource::new(id, &root, path, stamp.clone()) {
                 Ok(resource) => {
-                    add_stored_size(bounds.size, &mut size, resource.entry.resource.size())?;
+                    add_stored_size(limits.size, &mut size, resource.entry.resource.size())?;
                     resources.push(Arc::new(resource));
                 }
                 Err(why) => self
                     .remarks
-                    .push(format!("{shown} is not offered: its URI {why}")),
+                    .push(format!("{shown_path} is not offered: its URI {why}")),
             }
         }
         Ok(resources)
     }
 
     /// Reads a skill and its nested skills.
-    fn load_skill(&mut self, found: &SkillSource<'_>) -> Result<Arc<SkillFolder>, PlainFileError> {
-        let (skill, remarks) = SkillFolder::load(found)?;
+    fn load_skill(&mut self, source: &SkillSource<'_>) -> Result<Arc<SkillFolder>, PlainFileError> {
+        let (skill, remarks) = SkillFolder::load(source)?;
         self.remarks.extend(remarks);
         Ok(Arc::new(skill))
     }
@@ -242,37 +245,41 @@ impl PlainFiles {
     fn open_folder(
         &mut self,
         path: &Path,
-        named: &str,
+        label: &str,
         tree: &PlainTree,
     ) -> Result<Option<OwnedFd>, PlainFileError> {
         match &tree.error {
             Some(TreeError::Permanent(why)) => return Err(PlainFileError::Refused(why.clone())),
             Some(TreeError::Transient(why)) => {
                 return Err(PlainFileError::Transient(LoadError::Transient(format!(
-                    "{named}: {why}"
+                    "{label}: {why}"
                 ))));
             }
             None => {}
         }
         self.remarks
-            .extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
+            .extend(tree.notes.iter().map(|note| format!("{label}/{note}")));
         match open_root(path) {
             Ok(root) => Ok(Some(root)),
             // The next scan finds it deleted.
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(PlainFileError::transient(named, &error.into())),
+            Err(error) => Err(PlainFileError::transient(label, &error.into())),
         }
     }
 }
 
 /// Adds `more` to `size`, the size of the stored data of the files in a folder, and checks the
 /// limit `max_size`.
-fn add_stored_size(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
+fn add_stored_size(
+    max_size: ByteSize,
+    size: &mut usize,
+    more: usize,
+) -> Result<(), PlainFileError> {
     *size = size.saturating_add(more);
-    if *size as u64 <= most.as_u64() {
+    if *size as u64 <= max_size.as_u64() {
         return Ok(());
     }
-    let most = most.display().iec();
+    let most = max_size.display().iec();
     Err(PlainFileError::Refused(format!(
         "the stored data of its files is larger than {most} in total (to allow more, raise describe.size)"
     )))

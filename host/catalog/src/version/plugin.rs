@@ -82,8 +82,8 @@ impl Plugin {
         files: Arc<PlainFiles>,
         terms: PluginTerms,
     ) -> Self {
-        let tools = named_tools(&id, &component, &terms);
-        let prompts = named_prompts(&component, &files, &terms);
+        let tools = build_named_tools(&id, &component, &terms);
+        let prompts = build_named_prompts(&component, &files, &terms);
         let mut remarks = Vec::new();
         for named in &tools {
             let tool = &named.tool.name;
@@ -97,26 +97,32 @@ impl Plugin {
             );
         }
         let grant = &terms.context.permissions.ui;
-        let mut under = |entry: &Arc<ResourceEntry>| {
-            let (entry, said) = entry.with_grant(&id, grant);
-            remarks.extend(said);
+        let mut apply_grant = |entry: &Arc<ResourceEntry>| {
+            let (entry, warnings) = entry.with_grant(&id, grant);
+            remarks.extend(warnings);
             entry
         };
-        let own = component
-            .contents
-            .resources
-            .iter()
-            .map(|entry| GrantedResource {
-                entry: under(entry),
-                file: None,
-            });
-        let mut resources: Vec<GrantedResource> = own.collect();
-        let files_of = |file: &Arc<FileResource>| GrantedResource {
-            entry: under(&file.entry),
+        let component_resources =
+            component
+                .contents
+                .resources
+                .iter()
+                .map(|entry| GrantedResource {
+                    entry: apply_grant(entry),
+                    file: None,
+                });
+        let mut resources: Vec<GrantedResource> = component_resources.collect();
+        let from_file = |file: &Arc<FileResource>| GrantedResource {
+            entry: apply_grant(&file.entry),
             file: Some(Arc::clone(file)),
         };
-        resources.extend(files.resources.iter().map(files_of));
-        let templates = component.contents.templates.iter().map(under).collect();
+        resources.extend(files.resources.iter().map(from_file));
+        let templates = component
+            .contents
+            .templates
+            .iter()
+            .map(apply_grant)
+            .collect();
         if remarks.len() > MAX_REMARKS {
             let more = remarks.len() - MAX_REMARKS;
             remarks.truncate(MAX_REMARKS);
@@ -156,8 +162,8 @@ impl Plugin {
 
     /// Returns whether the component offers a resource with this URI, either listed or through a
     /// template. The plugin may report changes of such resources. Matching is charged to `budget`.
-    pub fn offers_resource(&self, uri: &str, steps: &mut MatchBudget) -> bool {
-        self.component.contents.can_read(uri, steps)
+    pub fn offers_resource(&self, uri: &str, budget: &mut MatchBudget) -> bool {
+        self.component.contents.can_read(uri, budget)
     }
 
     /// Returns the context of a call of the tool `name` (without the prefix).
@@ -174,7 +180,7 @@ impl Plugin {
         self.terms
             .tools
             .get(name)
-            .is_some_and(|tool| tool.limit_keys.iter().any(|own| Some(*own) == key))
+            .is_some_and(|tool| tool.limit_keys.iter().any(|set_key| Some(*set_key) == key))
     }
 
     /// Returns whether calls of both plugins behave the same.
@@ -184,7 +190,7 @@ impl Plugin {
 }
 
 /// Returns a component's tools under a plugin's terms.
-fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
+fn build_named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Vec<NamedTool> {
     let mut tools = Vec::new();
     for definition in &component.contents.tools {
         // A command does not define its own name.
@@ -193,8 +199,8 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
             .then(|| Arc::new(definition.with_name(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
         let definition = match terms.tool_overrides.get(&definition.tool.name) {
-            Some(shown) if shown.disabled => continue,
-            Some(shown) => Arc::new(definition.with_override(shown)),
+            Some(overrides) if overrides.disabled => continue,
+            Some(overrides) => Arc::new(definition.with_override(overrides)),
             None => Arc::clone(definition),
         };
         let tool = match &terms.prefix {
@@ -213,14 +219,14 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
 }
 
 /// Returns the prompts of a component and of plain files under a plugin's terms.
-fn named_prompts(
+fn build_named_prompts(
     component: &LoadedComponent,
     files: &PlainFiles,
     terms: &PluginTerms,
 ) -> Vec<NamedPrompt> {
-    let own = component.contents.prompts.iter().map(|entry| (entry, None));
-    let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
-    let named = own.chain(texts).map(|(entry, text)| {
+    let from_component = component.contents.prompts.iter().map(|entry| (entry, None));
+    let from_files = files.prompts.iter().map(|text| (&text.entry, Some(text)));
+    let prompts = from_component.chain(from_files).map(|(entry, text)| {
         let prompt = match &terms.prefix {
             Some(prefix) => {
                 let name = terms.separator.join(prefix, &entry.prompt.name);
@@ -237,13 +243,13 @@ fn named_prompts(
             text: text.cloned(),
         }
     });
-    named.collect()
+    prompts.collect()
 }
 
 /// Derives a tool name from a file name. Letters are transliterated to Latin, and each other
 /// character that tool names cannot contain becomes `_`.
 pub fn tool_name(id: &str) -> String {
-    let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
+    let is_allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
     let latin = id.chars().map(|c| {
         if c.is_ascii() {
             c.to_string()
@@ -261,7 +267,7 @@ pub fn tool_name(id: &str) -> String {
     let latin: String = latin.collect();
     latin
         .chars()
-        .map(|c| if allowed(c) { c } else { '_' })
+        .map(|c| if is_allowed(c) { c } else { '_' })
         .take(MAX_MCP_TOOL_NAME_BYTES)
         .collect()
 }

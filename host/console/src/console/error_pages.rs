@@ -30,6 +30,6 @@ pub(super) fn rejection_page(status: StatusCode, why: &str) -> Response {
 }
 
 /// Returns the page for an unknown plugin or tool.
-pub(super) fn not_found_page(session: &ConsoleSession, what: &str) -> Response {
-    page(StatusCode::NOT_FOUND, pages::not_found(session, what))
+pub(super) fn not_found_page(session: &ConsoleSession, item_kind: &str) -> Response {
+    page(StatusCode::NOT_FOUND, pages::not_found(session, item_kind))
 }

@@ -19,17 +19,17 @@ const MAX_ARGUMENTS_FORM_BYTES: usize = 1 << 20;
 
 /// Calls a tool with the submitted arguments.
 pub(super) async fn call_tool(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     request: extract::Request,
 ) -> Result<Response, Response> {
-    let (session, form) = check_state_change(&inner, request, MAX_ARGUMENTS_FORM_BYTES).await?;
+    let (session, form) = check_state_change(&console, request, MAX_ARGUMENTS_FORM_BYTES).await?;
     let name = value_or_empty(&form, "tool");
-    let Some(detail) = inner.context.operations.tool(name) else {
+    let Some(detail) = console.context.operations.tool(name) else {
         return Ok(not_found_page(&session, "tool"));
     };
-    let may_call = inner.context.operations.may_use(&session.viewer, name);
-    let tried = if may_call {
-        pages::ToolTrial::call(&*inner.context.operations, &session, &detail, form).await
+    let may_call = console.context.operations.may_use(&session.viewer, name);
+    let trial = if may_call {
+        pages::ToolTrial::call(&*console.context.operations, &session, &detail, form).await
     } else {
         pages::ToolTrial::unsubmitted(&detail, form.contains_key("raw"))
     };
@@ -38,48 +38,48 @@ pub(super) async fn call_tool(
     } else {
         StatusCode::FORBIDDEN
     };
-    let writing = tokio::task::spawn_blocking(move || {
-        page(status, pages::tool(&session, &detail, may_call, &tried))
+    let rendering = tokio::task::spawn_blocking(move || {
+        page(status, pages::tool(&session, &detail, may_call, &trial))
     });
-    Ok(writing
+    Ok(rendering
         .await
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
 }
 
 /// Suspends or resumes a plugin.
 pub(super) async fn set_plugin_suspended(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     request: extract::Request,
 ) -> Result<Response, Response> {
-    let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
+    let (session, form) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await?;
     let id = value_or_empty(&form, "id");
-    let disabled = value_or_empty(&form, "disabled") == "yes";
-    if !inner
+    let suspends = value_or_empty(&form, "disabled") == "yes";
+    if !console
         .context
         .operations
-        .set_suspended(&session.viewer, id, disabled)
+        .set_suspended(&session.viewer, id, suspends)
     {
         return Ok(not_found_page(&session, "plugin"));
     }
-    let done = if disabled { "disabled" } else { "enabled" };
+    let action = if suspends { "disabled" } else { "enabled" };
     tracing::info!(
         viewer = session.viewer.name,
         plugin = id,
-        "console: the plugin was {done}"
+        "console: the plugin was {action}"
     );
     Ok(see_other(&format!(
         "{PATH}/plugin?{}",
-        encode_query(&[("id", id), ("done", done)])
+        encode_query(&[("id", id), ("done", action)])
     )))
 }
 
 /// Approves or declines a waiting call.
 pub(super) async fn answer_approval(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     request: extract::Request,
 ) -> Result<Response, Response> {
-    let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
-    let yes = match value_or_empty(&form, "answer") {
+    let (session, form) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await?;
+    let is_approved = match value_or_empty(&form, "answer") {
         "approve" => true,
         "decline" => false,
         _ => {
@@ -90,25 +90,26 @@ pub(super) async fn answer_approval(
         }
     };
     let id = value_or_empty(&form, "id").parse().unwrap_or_default();
-    match inner
+    match console
         .context
         .operations
-        .answer_approval(&session.viewer, id, yes)
+        .answer_approval(&session.viewer, id, is_approved)
         .await
     {
-        ended
-        @ (ApprovalOutcome::Done | ApprovalOutcome::Outdated | ApprovalOutcome::Suspended) => {
-            let done = if yes { "approved" } else { "declined" };
+        outcome @ (ApprovalOutcome::Done
+        | ApprovalOutcome::Outdated
+        | ApprovalOutcome::Suspended) => {
+            let decision = if is_approved { "approved" } else { "declined" };
             tracing::info!(
                 viewer = session.viewer.name,
-                "console: a call that waited was {done}"
+                "console: a call that waited was {decision}"
             );
-            let told = match ended {
+            let notice = match outcome {
                 ApprovalOutcome::Outdated => "outdated",
                 ApprovalOutcome::Suspended => "plugin-disabled",
-                _ => done,
+                _ => decision,
             };
-            Ok(see_other(&format!("{PATH}/approvals?done={told}")))
+            Ok(see_other(&format!("{PATH}/approvals?done={notice}")))
         }
         ApprovalOutcome::Gone => Ok(page(StatusCode::CONFLICT, pages::too_late(&session))),
         ApprovalOutcome::Forbidden => Err(rejection_page(
@@ -120,11 +121,16 @@ pub(super) async fn answer_approval(
 
 /// Empties the compile cache.
 pub(super) async fn clear_cache(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     request: extract::Request,
 ) -> Result<Response, Response> {
-    let (session, _) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
-    let done = match inner.context.operations.clear_cache(&session.viewer).await {
+    let (session, _) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await?;
+    let notice = match console
+        .context
+        .operations
+        .clear_cache(&session.viewer)
+        .await
+    {
         Ok(cleared) => {
             let components = cleared.components;
             let bytes = cleared.bytes;
@@ -144,5 +150,5 @@ pub(super) async fn clear_cache(
             "uncleared"
         }
     };
-    Ok(see_other(&format!("{PATH}?done={done}")))
+    Ok(see_other(&format!("{PATH}?done={notice}")))
 }

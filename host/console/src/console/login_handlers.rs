@@ -18,22 +18,22 @@ use crate::request_checks::{cookie, is_secure, may_change};
 use crate::responses::{page, see_other};
 
 /// Shows the login page.
-pub(super) async fn login(State(inner): SharedConsole, headers: HeaderMap) -> Response {
-    if read_session(&inner, &headers).is_some() {
+pub(super) async fn login(State(console): SharedConsole, headers: HeaderMap) -> Response {
+    if read_session(&console, &headers).is_some() {
         return see_other(PATH);
     }
     page(
         StatusCode::OK,
-        pages::login(inner.access.token_advice(), None),
+        pages::login(console.access.token_advice(), None),
     )
 }
 
 /// Exchanges a token for a session.
-pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
+pub(super) async fn log_in(State(console): SharedConsole, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        inner.rejections.warn(
-            (inner.remote_address)(&head.extensions),
+        console.rejections.warn(
+            (console.remote_address)(&head.extensions),
             "a login of another page",
         );
         return rejection_page(
@@ -45,26 +45,26 @@ pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Res
         &head.headers,
         body,
         MAX_SMALL_FORM_BYTES,
-        inner.body_timeout,
+        console.body_timeout,
     )
     .await
     {
         Ok(form) => form,
-        Err(refused) => return refused,
+        Err(rejection) => return rejection,
     };
     let token = form
         .get("token")
         .map(|token| token.trim())
         .unwrap_or_default();
-    let Some((viewer, proof)) = inner.access.authenticate(token) else {
-        inner.rejections.warn(
-            (inner.remote_address)(&head.extensions),
+    let Some((viewer, proof)) = console.access.authenticate(token) else {
+        console.rejections.warn(
+            (console.remote_address)(&head.extensions),
             "a login with a wrong or used token",
         );
         let why = "This token is wrong or was used before.";
         let mut response = page(
             StatusCode::UNAUTHORIZED,
-            pages::login(inner.access.token_advice(), Some(why)),
+            pages::login(console.access.token_advice(), Some(why)),
         );
         response.headers_mut().insert(
             WWW_AUTHENTICATE,
@@ -74,14 +74,14 @@ pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Res
     };
     tracing::info!(viewer = viewer.name, "console: opened");
     // End the previous session of this browser.
-    if let Some(before) = cookie(&head.headers, &inner.cookie_name) {
-        inner.sessions.end(before);
+    if let Some(previous) = cookie(&head.headers, &console.cookie_name) {
+        console.sessions.end(previous);
     }
-    match inner.sessions.start(viewer, proof) {
+    match console.sessions.start(viewer, proof) {
         Some(value) => redirect_with_cookie(
-            &inner,
+            &console,
             &value,
-            inner.sessions.max_age(),
+            console.sessions.max_age(),
             is_secure(&head.headers),
         ),
         None => rejection_page(
@@ -92,29 +92,29 @@ pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Res
 }
 
 /// Ends the session of the browser.
-pub(super) async fn log_out(State(inner): SharedConsole, request: Request) -> Response {
+pub(super) async fn log_out(State(console): SharedConsole, request: Request) -> Response {
     let headers = request.headers().clone();
-    if let Err(refused) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await {
-        return refused;
+    if let Err(rejection) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await {
+        return rejection;
     }
-    if let Some(value) = cookie(&headers, &inner.cookie_name) {
-        inner.sessions.end(value);
+    if let Some(value) = cookie(&headers, &console.cookie_name) {
+        console.sessions.end(value);
     }
-    redirect_with_cookie(&inner, "", Duration::ZERO, is_secure(&headers))
+    redirect_with_cookie(&console, "", Duration::ZERO, is_secure(&headers))
 }
 
 /// Redirects to the console and sets its cookie.
 fn redirect_with_cookie(
-    inner: &ConsoleState,
+    console: &ConsoleState,
     value: &str,
-    life: Duration,
-    secure: bool,
+    max_age: Duration,
+    uses_tls: bool,
 ) -> Response {
-    let secure = if secure { "; Secure" } else { "" };
+    let secure_attribute = if uses_tls { "; Secure" } else { "" };
     let cookie = format!(
-        "{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-        inner.cookie_name,
-        life.as_secs()
+        "{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure_attribute}",
+        console.cookie_name,
+        max_age.as_secs()
     );
     let mut response = see_other(PATH);
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {

@@ -22,16 +22,16 @@ type QueryValue = Query<FieldValues>;
 /// Renders a page on a blocking thread. With thousands of plugins this takes milliseconds, and the
 /// async thread has calls to serve.
 async fn render_blocking(
-    inner: &Arc<ConsoleState>,
+    console: &Arc<ConsoleState>,
     headers: &HeaderMap,
-    write: impl FnOnce(&PageContext, &ConsoleSession) -> Response + Send + 'static,
+    render: impl FnOnce(&PageContext, &ConsoleSession) -> Response + Send + 'static,
 ) -> Response {
-    let Some(session) = read_session(inner, headers) else {
+    let Some(session) = read_session(console, headers) else {
         return login_required(headers);
     };
-    let inner = Arc::clone(inner);
-    let writing = tokio::task::spawn_blocking(move || write(&inner.context, &session));
-    writing
+    let owned_console = Arc::clone(console);
+    let rendering = tokio::task::spawn_blocking(move || render(&owned_console.context, &session));
+    rendering
         .await
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
@@ -41,140 +41,146 @@ fn ok_page(markup: Markup) -> Response {
 }
 
 pub(super) async fn overview(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::overview(desk, session, action_notice(&asked)))
+    render_blocking(&console, &headers, move |context, session| {
+        ok_page(pages::overview(context, session, action_notice(&query)))
     })
     .await
 }
 
 pub(super) async fn plugins(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::plugins(desk, session, value_or_empty(&asked, "q")))
+    render_blocking(&console, &headers, move |context, session| {
+        ok_page(pages::plugins(
+            context,
+            session,
+            value_or_empty(&query, "q"),
+        ))
     })
     .await
 }
 
 pub(super) async fn plugin(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    let write = move |desk: &PageContext, session: &ConsoleSession| match desk
+    let render = move |context: &PageContext, session: &ConsoleSession| match context
         .operations
-        .plugin(value_or_empty(&asked, "id"))
+        .plugin(value_or_empty(&query, "id"))
     {
-        Some(detail) => ok_page(pages::plugin(session, &detail, action_notice(&asked))),
+        Some(detail) => ok_page(pages::plugin(session, &detail, action_notice(&query))),
         None => not_found_page(session, "plugin"),
     };
-    render_blocking(&inner, &headers, write).await
+    render_blocking(&console, &headers, render).await
 }
 
 pub(super) async fn tools(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    let from = value_or_empty(&asked, "from").parse().unwrap_or_default();
-    render_blocking(&inner, &headers, move |desk, session| {
+    let offset = value_or_empty(&query, "from").parse().unwrap_or_default();
+    render_blocking(&console, &headers, move |context, session| {
         ok_page(pages::tools(
-            desk,
+            context,
             session,
-            value_or_empty(&asked, "q"),
-            from,
+            value_or_empty(&query, "q"),
+            offset,
         ))
     })
     .await
 }
 
 pub(super) async fn tool(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    let write = move |desk: &PageContext, session: &ConsoleSession| {
-        let Some(detail) = desk.operations.tool(value_or_empty(&asked, "name")) else {
+    let render = move |context: &PageContext, session: &ConsoleSession| {
+        let Some(detail) = context.operations.tool(value_or_empty(&query, "name")) else {
             return not_found_page(session, "tool");
         };
-        let may_call = desk.operations.may_use(&session.viewer, &detail.row.name);
-        let tried = pages::ToolTrial::unsubmitted(&detail, asked.contains_key("json"));
-        ok_page(pages::tool(session, &detail, may_call, &tried))
+        let may_call = context
+            .operations
+            .may_use(&session.viewer, &detail.row.name);
+        let trial = pages::ToolTrial::unsubmitted(&detail, query.contains_key("json"));
+        ok_page(pages::tool(session, &detail, may_call, &trial))
     };
-    render_blocking(&inner, &headers, write).await
+    render_blocking(&console, &headers, render).await
 }
 
 pub(super) async fn calls(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    let failed = asked.contains_key("failed");
-    render_blocking(&inner, &headers, move |desk, session| {
+    let failed_only = query.contains_key("failed");
+    render_blocking(&console, &headers, move |context, session| {
         ok_page(pages::calls(
-            desk,
+            context,
             session,
-            value_or_empty(&asked, "q"),
-            failed,
+            value_or_empty(&query, "q"),
+            failed_only,
         ))
     })
     .await
 }
 
-pub(super) async fn denied(State(inner): SharedConsole, headers: HeaderMap) -> Response {
-    render_blocking(&inner, &headers, |desk, session| {
-        ok_page(pages::denied(desk, session))
+pub(super) async fn denied(State(console): SharedConsole, headers: HeaderMap) -> Response {
+    render_blocking(&console, &headers, |context, session| {
+        ok_page(pages::denied(context, session))
     })
     .await
 }
 
 pub(super) async fn approvals(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::approvals(desk, session, action_notice(&asked)))
+    render_blocking(&console, &headers, move |context, session| {
+        ok_page(pages::approvals(context, session, action_notice(&query)))
     })
     .await
 }
 
-pub(super) async fn audit(State(inner): SharedConsole, headers: HeaderMap) -> Response {
-    if read_session(&inner, &headers).is_none() {
+pub(super) async fn audit(State(console): SharedConsole, headers: HeaderMap) -> Response {
+    if read_session(&console, &headers).is_none() {
         return login_required(&headers);
     }
-    let lines = inner
+    let lines = console
         .context
         .operations
         .audit_lines(pages::MAX_AUDIT_LINES)
         .await;
-    render_blocking(&inner, &headers, move |_, session| {
+    render_blocking(&console, &headers, move |_, session| {
         ok_page(pages::audit(session, lines.as_ref()))
     })
     .await
 }
 
 pub(super) async fn log(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     headers: HeaderMap,
-    Query(asked): QueryValue,
+    Query(query): QueryValue,
 ) -> Response {
-    render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::log(desk, session, value_or_empty(&asked, "q")))
+    render_blocking(&console, &headers, move |context, session| {
+        ok_page(pages::log(context, session, value_or_empty(&query, "q")))
     })
     .await
 }
 
 /// Returns the notice after a form was submitted. Only these fixed texts can appear, so a crafted
 /// URL cannot place text on a page.
-fn action_notice(asked: &FieldValues) -> Option<&'static str> {
-    Some(match value_or_empty(asked, "done") {
+fn action_notice(query: &FieldValues) -> Option<&'static str> {
+    Some(match value_or_empty(query, "done") {
         "disabled" => {
             "The plugin is disabled: it rejects all calls until you enable it, or until it is loaded again."
         }

@@ -27,27 +27,27 @@ const LIVE_HEADER: HeaderName = HeaderName::from_static("toolbay-live");
 
 /// Limits the number of concurrent requests.
 pub(super) async fn limit_requests(
-    State(inner): SharedConsole,
+    State(console): SharedConsole,
     request: Request,
     next: Next,
 ) -> Response {
     let session =
-        cookie(request.headers(), &inner.cookie_name).and_then(|cookie| inner.session(cookie));
+        cookie(request.headers(), &console.cookie_name).and_then(|cookie| console.session(cookie));
     if let Some(session) = session {
         // The permit is held while the body arrives, because the bodies of viewers can be large.
-        let Some(_place) = inner.permits.try_acquire(Some(session.permit_owner())) else {
+        let Some(_permit) = console.permits.try_acquire(Some(session.permit_owner())) else {
             return busy();
         };
         return next.run(request).await;
     }
     // A body that is still arriving holds no permit, so a slow client does not block others.
-    let request = match receive_body(request, inner.body_timeout).await {
+    let request = match receive_body(request, console.body_timeout).await {
         Ok(request) => request,
-        Err(refused) => return refused,
+        Err(rejection) => return rejection,
     };
-    let Some(_place) = inner
+    let Some(_permit) = console
         .login_permits
-        .try_acquire((inner.remote_address)(request.extensions()))
+        .try_acquire((console.remote_address)(request.extensions()))
     else {
         return busy();
     };
@@ -56,20 +56,20 @@ pub(super) async fn limit_requests(
 
 /// Receives the whole body of a request without a session. The body must arrive within
 /// `time_limit`.
-async fn receive_body(request: Request, time: Duration) -> Result<Request, Response> {
+async fn receive_body(request: Request, time_limit: Duration) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
         return Ok(Request::from_parts(head, Body::empty()));
     }
-    let bytes = read_body(body, MAX_SMALL_FORM_BYTES, time)
+    let bytes = read_body(body, MAX_SMALL_FORM_BYTES, time_limit)
         .await
         .map_err(|(status, why)| rejection_page(status, why))?;
     Ok(Request::from_parts(head, bytes.into()))
 }
 
 /// Returns the session of a read request, if it has one.
-pub(super) fn read_session(inner: &ConsoleState, headers: &HeaderMap) -> Option<ConsoleSession> {
-    inner.session(cookie(headers, &inner.cookie_name).filter(|_| may_read(headers))?)
+pub(super) fn read_session(console: &ConsoleState, headers: &HeaderMap) -> Option<ConsoleSession> {
+    console.session(cookie(headers, &console.cookie_name).filter(|_| may_read(headers))?)
 }
 
 /// Returns the response to a read request without a session.
@@ -83,14 +83,14 @@ pub(super) fn login_required(headers: &HeaderMap) -> Response {
 /// Checks a request that changes state. Returns its session and its form of at most `max_bytes`
 /// bytes.
 pub(super) async fn check_state_change(
-    inner: &ConsoleState,
+    console: &ConsoleState,
     request: Request,
-    most: usize,
+    max_bytes: usize,
 ) -> Result<(ConsoleSession, FieldValues), Response> {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        inner.rejections.warn(
-            (inner.remote_address)(&head.extensions),
+        console.rejections.warn(
+            (console.remote_address)(&head.extensions),
             "a form of another page",
         );
         return Err(rejection_page(
@@ -99,16 +99,16 @@ pub(super) async fn check_state_change(
         ));
     }
     let session =
-        cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie));
+        cookie(&head.headers, &console.cookie_name).and_then(|cookie| console.session(cookie));
     session.ok_or_else(session_ended)?;
-    let mut form = read_or_reject(&head.headers, body, most, inner.body_timeout).await?;
+    let mut form = read_or_reject(&head.headers, body, max_bytes, console.body_timeout).await?;
     // Look up the session again: the body may have been slow, and the current rights apply.
-    let session = cookie(&head.headers, &inner.cookie_name)
-        .and_then(|cookie| inner.session(cookie))
+    let session = cookie(&head.headers, &console.cookie_name)
+        .and_then(|cookie| console.session(cookie))
         .ok_or_else(session_ended)?;
     let token = form.remove(CSRF_FIELD).unwrap_or_default();
     if hash_secret(&token) != hash_secret(&session.csrf) {
-        inner.rejections.warn(
+        console.rejections.warn(
             Some(session.viewer.name),
             "a form without the token of its session",
         );
@@ -124,10 +124,10 @@ pub(super) async fn check_state_change(
 pub(super) async fn read_or_reject(
     headers: &HeaderMap,
     body: Body,
-    most: usize,
-    time: Duration,
+    max_bytes: usize,
+    time_limit: Duration,
 ) -> Result<FieldValues, Response> {
-    read_form(headers, body, most, time)
+    read_form(headers, body, max_bytes, time_limit)
         .await
         .map_err(|(status, why)| rejection_page(status, why))
 }

@@ -217,43 +217,43 @@ struct Got {
 
 impl Site {
     fn new(text: &'static str) -> Self {
-        let watch = Arc::<ServerActivity>::default();
+        let activity = Arc::<ServerActivity>::default();
         let excerpt = Some(TextExcerpt::new(text));
         let mut call = CallNote {
             caller: text.to_owned(),
             plugin: Some(text.to_owned()),
-            why: Some(text.to_owned()),
+            failure_reason: Some(text.to_owned()),
             arguments: excerpt.clone(),
             result: excerpt,
             ..note(text, "fuel")
         };
-        watch.record_call(call.clone());
+        activity.record_call(call.clone());
         call.plugin = None;
-        watch.record_call(call);
+        activity.record_call(call);
         let at = SystemTime::UNIX_EPOCH;
         let words = || text.to_owned();
-        watch.record_denial(DenialNote {
+        activity.record_denial(DenialNote {
             at,
             plugin: words(),
             tool: words(),
-            what: words(),
+            operation: words(),
             remedy: Some(words()),
         });
         for (word, at) in [("requested", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
             let arguments = Some(Digest::new([if word == "requested" { 1 } else { 2 }; 32]));
-            watch.record_approval(ApprovalNote {
+            activity.record_approval(ApprovalNote {
                 at,
                 caller: words(),
                 plugin: words(),
                 tool: words(),
                 status: word,
-                by: Some(words()),
+                answered_by: Some(words()),
                 arguments,
                 time_limit: time,
             });
         }
-        watch.record_log_lines(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
+        activity.record_log_lines(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
         let admin = |name: &str| AdminToken {
             name: format!("token:{name}"),
             sha256: hash_secret(&format!("secret-{name}")),
@@ -262,7 +262,7 @@ impl Site {
         Self(
             Console::new(
                 Arc::new(Stub(text)),
-                watch,
+                activity,
                 access,
                 8931,
                 Duration::from_hours(8),
@@ -303,9 +303,9 @@ impl Site {
 
     /// Logs in with a token. Returns the cookie.
     async fn enter(&mut self, token: &str) -> String {
-        let got = self.post("/console/login", "", &[("token", token)]).await;
-        assert_eq!(got.status, 303);
-        let cookie = got.headers[SET_COOKIE].to_str().unwrap();
+        let response = self.post("/console/login", "", &[("token", token)]).await;
+        assert_eq!(response.status, 303);
+        let cookie = response.headers[SET_COOKIE].to_str().unwrap();
         assert!(
             cookie.ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict"),
             "{cookie}"
@@ -349,7 +349,7 @@ const PAGES: [&str; 9] = [
 ];
 
 /// Asserts that the page contains none of the hostile text as markup.
-fn check(got: &Got, what: &str) {
+fn check(response: &Got, subject: &str) {
     for bad in [
         "<script>alert",
         "<img src=x",
@@ -357,21 +357,25 @@ fn check(got: &Got, what: &str) {
         "&amp;</",
         "javascript:\"'",
     ] {
-        assert!(!got.body.contains(bad), "{what}: {bad}\n{}", got.body);
+        assert!(
+            !response.body.contains(bad),
+            "{subject}: {bad}\n{}",
+            response.body
+        );
     }
     // One script, and no inline scripts or styles.
-    assert_eq!(got.body.matches("<script").count(), 1, "{what}");
+    assert_eq!(response.body.matches("<script").count(), 1, "{subject}");
     for attribute in [" onerror=\"", " onclick=", " style=", " srcdoc="] {
-        assert!(!got.body.contains(attribute), "{what}: {attribute}");
+        assert!(!response.body.contains(attribute), "{subject}: {attribute}");
     }
-    guarded_by_headers(&got.headers, what);
+    guarded_by_headers(&response.headers, subject);
 }
 
-fn guarded_by_headers(headers: &HeaderMap, what: &str) {
+fn guarded_by_headers(headers: &HeaderMap, subject: &str) {
     let policy = headers["content-security-policy"].to_str().unwrap();
     assert!(
         policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
-        "{what}: {policy}"
+        "{subject}: {policy}"
     );
     assert!(
         !policy.contains("unsafe") && !policy.contains("http"),
@@ -385,7 +389,7 @@ fn guarded_by_headers(headers: &HeaderMap, what: &str) {
         ("cross-origin-resource-policy", "same-origin"),
         ("cache-control", "no-store"),
     ] {
-        assert_eq!(headers[name], value, "{what}: {name}");
+        assert_eq!(headers[name], value, "{subject}: {name}");
     }
 }
 
@@ -403,19 +407,19 @@ async fn every_page_shows_hostile_text_as_text() {
     paths.push(format!("/console/tool?{}", named("name")));
     paths.push(format!("/console/tool?{}&json=1", named("name")));
     for path in &paths {
-        let got = site.get(path, &cookie).await;
-        assert_eq!(got.status, 200, "{path}");
-        check(&got, path);
+        let response = site.get(path, &cookie).await;
+        assert_eq!(response.status, 200, "{path}");
+        check(&response, path);
         // The hostile text is present as text.
         assert!(
-            got.body.contains("&lt;script&gt;alert(1)") || path.contains("q="),
+            response.body.contains("&lt;script&gt;alert(1)") || path.contains("q="),
             "{path}"
         );
     }
     for path in ["/console/plugin?id=no", "/console/tool?name=no"] {
-        let got = site.get(path, &cookie).await;
-        assert_eq!(got.status, 404);
-        check(&got, path);
+        let response = site.get(path, &cookie).await;
+        assert_eq!(response.status, 404);
+        check(&response, path);
     }
 }
 
@@ -464,8 +468,8 @@ async fn call_asks_for_approval_and_shows_its_result_as_text() {
         got.body
     );
     let allow = hidden(&got.body, "allow");
-    let again = [&with(&[("f4", "{\"a\": 1}")])[..], &[("allow", &allow)]].concat();
-    let got = site.post("/console/tool", &cookie, &again).await;
+    let approved_form = [&with(&[("f4", "{\"a\": 1}")])[..], &[("allow", &allow)]].concat();
+    let got = site.post("/console/tool", &cookie, &approved_form).await;
     assert!(got.body.contains("Structured content</h3>"), "{}", got.body);
     let got = site
         .post(
@@ -511,9 +515,9 @@ async fn viewer_without_access_to_a_tool_can_neither_call_it_nor_view_its_calls(
         ("raw", "yes"),
         ("json", "{}"),
     ];
-    let got = site.post("/console/tool", &cookie, &form).await;
-    assert_eq!(got.status, 403);
-    assert!(!got.body.contains("Structured content</h3>"));
+    let response = site.post("/console/tool", &cookie, &form).await;
+    assert_eq!(response.status, 403);
+    assert!(!response.body.contains("Structured content</h3>"));
     assert!(
         !site
             .get("/console/calls", &cookie)
@@ -534,14 +538,17 @@ async fn viewer_without_access_to_a_tool_can_neither_call_it_nor_view_its_calls(
 async fn pages_need_a_session_and_changes_need_its_token() {
     let mut site = Site::new("echo");
     for path in PAGES {
-        let got = site.get(&format!("/console{path}"), "").await;
+        let response = site.get(&format!("/console{path}"), "").await;
         assert_eq!(
-            (got.status, got.headers[LOCATION].to_str().unwrap()),
+            (
+                response.status,
+                response.headers[LOCATION].to_str().unwrap()
+            ),
             (303, "/console/login"),
             "{path}"
         );
-        assert!(got.body.is_empty());
-        guarded_by_headers(&got.headers, path);
+        assert!(response.body.is_empty());
+        guarded_by_headers(&response.headers, path);
     }
     assert_eq!(site.get("/", "").await.headers[LOCATION], "/console");
     let login = site.get("/console/login", "").await;
@@ -717,7 +724,7 @@ async fn slow_forms_of_a_viewer_do_not_block_other_viewers() {
         Box::pin(router.clone().call(request.body(body).unwrap()))
     };
     // Two sessions of one token are one viewer.
-    let mut held = Vec::new();
+    let mut slow_requests = Vec::new();
     for number in 0..70 {
         let mut sending = slow(&site.0, if number % 2 == 0 { &ops } else { &again });
         let polled = poll_immediate(&mut sending).await;
@@ -727,16 +734,16 @@ async fn slow_forms_of_a_viewer_do_not_block_other_viewers() {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "{number}"
             ),
-            None => held.push(sending),
+            None => slow_requests.push(sending),
         }
     }
-    assert_eq!(held.len(), MAX_PER_OWNER);
+    assert_eq!(slow_requests.len(), MAX_PER_OWNER);
     assert_eq!(site.get("/console", &ops).await.status, 503);
     assert_eq!(
         site.get("/console", &watcher).await.status,
         200,
         "another viewer"
     );
-    drop(held);
+    drop(slow_requests);
     assert_eq!(site.get("/console", &again).await.status, 200);
 }

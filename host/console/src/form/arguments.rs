@@ -11,33 +11,33 @@ type FieldErrors = Vec<(String, String)>;
 /// and required lists.
 pub(super) fn parse_arguments(
     fields: &[FormField],
-    filled: &FieldValues,
+    values: &FieldValues,
 ) -> Result<Map<String, Value>, FieldErrors> {
     let mut arguments = Map::new();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for field in fields {
-        match parse_value(field, filled) {
+        match parse_value(field, values) {
             Ok(Some(value)) => drop(arguments.insert(field.name.clone(), value)),
             Ok(None) => {}
-            Err(more) => wrong.extend(more),
+            Err(field_errors) => errors.extend(field_errors),
         }
     }
-    if wrong.is_empty() {
+    if errors.is_empty() {
         Ok(arguments)
     } else {
-        Err(wrong)
+        Err(errors)
     }
 }
 
-fn parse_value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>, FieldErrors> {
-    let text = filled
+fn parse_value(field: &FormField, values: &FieldValues) -> Result<Option<Value>, FieldErrors> {
+    let text = values
         .get(&field.id)
         .map(String::as_str)
         .unwrap_or_default();
-    let wrong = |what: String| vec![(field.id.clone(), what)];
+    let field_error = |message: String| vec![(field.id.clone(), message)];
     match &field.kind {
         FieldKind::Group(fields) => {
-            let object = parse_arguments(fields, filled)?;
+            let object = parse_arguments(fields, values)?;
             return Ok((field.required || !object.is_empty()).then_some(Value::Object(object)));
         }
         FieldKind::Text { .. } if text.is_empty() && !field.required => return Ok(None),
@@ -53,12 +53,12 @@ fn parse_value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>,
     }
     let text = text.trim();
     let value = match &field.kind {
-        FieldKind::Number { whole } => parse_number(text, *whole).map_err(wrong)?,
+        FieldKind::Number { whole } => parse_number(text, *whole).map_err(field_error)?,
         FieldKind::Choice(choices) => {
             let chosen = text.parse::<usize>().ok().and_then(|at| choices.get(at));
             chosen
                 .map(|(_, value)| value.clone())
-                .ok_or_else(|| wrong("choose one of the list".to_owned()))?
+                .ok_or_else(|| field_error("choose one of the list".to_owned()))?
         }
         FieldKind::List { numbers } => {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -69,25 +69,24 @@ fn parse_value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>,
                     Ok(line.into())
                 }
             });
-            Value::Array(items.collect::<Result<_, _>>().map_err(wrong)?)
+            Value::Array(items.collect::<Result<_, _>>().map_err(field_error)?)
         }
-        _ => {
-            serde_json::from_str(text).map_err(|error| wrong(format!("expected JSON: {error}")))?
-        }
+        _ => serde_json::from_str(text)
+            .map_err(|error| field_error(format!("expected JSON: {error}")))?,
     };
     Ok(Some(value))
 }
 
 /// Parses a JSON number without loss of precision.
-fn parse_number(text: &str, whole: bool) -> Result<Value, String> {
+fn parse_number(text: &str, is_integer: bool) -> Result<Value, String> {
     let expected = || {
         format!(
             "expected {}, not {text:?}",
-            if whole { "an integer" } else { "a number" }
+            if is_integer { "an integer" } else { "a number" }
         )
     };
     let number: Number = serde_json::from_str(text).map_err(|_| expected())?;
-    if whole && number.is_f64() {
+    if is_integer && number.is_f64() {
         Err(expected())
     } else {
         Ok(number.into())

@@ -26,12 +26,12 @@ const LONG_TEXT_CHARS: u64 = 300;
 
 /// Returns the fields of an object schema; `None` if it has no usable properties or too many.
 pub(super) fn schema_fields(schema: &Value) -> Option<Vec<FormField>> {
-    let mut reading = SchemaReader {
+    let mut reader = SchemaReader {
         root: schema,
         count: 0,
     };
-    let fields = reading.read_properties(schema, "f", 0)?;
-    (reading.count <= MAX_FIELDS).then_some(fields)
+    let fields = reader.read_properties(schema, "f", 0)?;
+    (reader.count <= MAX_FIELDS).then_some(fields)
 }
 
 struct SchemaReader<'a> {
@@ -105,18 +105,18 @@ impl<'a> SchemaReader<'a> {
         required: bool,
         depth: usize,
     ) -> FormField {
-        let found = self.resolve(schema).cloned().unwrap_or_default();
+        let resolved = self.resolve(schema).cloned().unwrap_or_default();
         // Keywords next to a reference take precedence over the referenced schema.
-        let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
-        let description = beside("description")
+        let keyword = |key: &str| schema.get(key).or_else(|| resolved.get(key));
+        let description = keyword("description")
             .and_then(Value::as_str)
             .filter(|text| !text.trim().is_empty());
         let description = description.map(|text| truncate_description(&clean(text)));
-        let default = beside("default")
-            .or_else(|| found.get("const"))
+        let default = keyword("default")
+            .or_else(|| resolved.get("const"))
             .filter(|default| !default.is_null())
             .cloned();
-        let kind = self.field_kind(&id, schema, &found, depth);
+        let kind = self.field_kind(&id, schema, &resolved, depth);
         let default = match (&kind, &default) {
             (FieldKind::Group(_), _) | (_, None) => String::new(),
             (FieldKind::Choice(choices), Some(default)) => choices
@@ -148,29 +148,29 @@ impl<'a> SchemaReader<'a> {
         &mut self,
         id: &str,
         schema: &'a Value,
-        found: &Map<String, Value>,
+        resolved: &Map<String, Value>,
         depth: usize,
     ) -> FieldKind {
-        if let Some(choices) = choices(found) {
+        if let Some(choices) = choices(resolved) {
             return FieldKind::Choice(choices);
         }
         if ["anyOf", "oneOf", "allOf", "not", "if"]
             .iter()
-            .any(|key| found.contains_key(*key))
+            .any(|key| resolved.contains_key(*key))
         {
             return FieldKind::Json;
         }
-        match type_of(found) {
+        match type_of(resolved) {
             Some("string") => {
-                let long = found
+                let is_long = resolved
                     .get("maxLength")
                     .and_then(Value::as_u64)
-                    .is_some_and(|most| most > LONG_TEXT_CHARS);
-                let plain = ["format", "pattern"]
+                    .is_some_and(|max_length| max_length > LONG_TEXT_CHARS);
+                let has_format = ["format", "pattern"]
                     .iter()
-                    .any(|key| found.contains_key(*key));
+                    .any(|key| resolved.contains_key(*key));
                 FieldKind::Text {
-                    lines: long || !plain && found.get("maxLength").is_none(),
+                    lines: is_long || !has_format && resolved.get("maxLength").is_none(),
                 }
             }
             Some("integer") => FieldKind::Number { whole: true },
@@ -179,7 +179,7 @@ impl<'a> SchemaReader<'a> {
                 ("yes".into(), true.into()),
                 ("no".into(), false.into()),
             ]),
-            Some("array") => self.list_kind(found),
+            Some("array") => self.list_kind(resolved),
             Some("object") if depth < MAX_DEPTH => self
                 .read_properties(schema, &format!("{id}_"), depth + 1)
                 .map_or(FieldKind::Json, FieldKind::Group),
@@ -187,11 +187,11 @@ impl<'a> SchemaReader<'a> {
         }
     }
 
-    fn list_kind(&self, found: &Map<String, Value>) -> FieldKind {
-        if found.contains_key("prefixItems") {
+    fn list_kind(&self, resolved: &Map<String, Value>) -> FieldKind {
+        if resolved.contains_key("prefixItems") {
             return FieldKind::Json;
         }
-        let Some(items) = found.get("items").and_then(Value::as_object) else {
+        let Some(items) = resolved.get("items").and_then(Value::as_object) else {
             return FieldKind::Json;
         };
         let items = match items.get("$ref").and_then(Value::as_str) {
@@ -240,8 +240,8 @@ fn non_null_branch(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let mut others = branches.iter().filter(|branch| !is_null(branch));
     let only = others.next()?;
-    let none = others.next();
-    (none.is_none() && branches.len() == 2)
+    let second = others.next();
+    (second.is_none() && branches.len() == 2)
         .then(|| only.as_object())
         .flatten()
 }
@@ -256,8 +256,8 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
                 .filter_map(Value::as_str)
                 .filter(|name| *name != "null");
             let only = others.next()?;
-            let none = others.next();
-            none.is_none().then_some(only)
+            let second = others.next();
+            second.is_none().then_some(only)
         }
         _ => None,
     }
@@ -265,7 +265,7 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
 
 /// Returns the choices of an enumeration.
 fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
-    let shown = |value: &Value| {
+    let label = |value: &Value| {
         clean_line(
             &value
                 .as_str()
@@ -274,7 +274,7 @@ fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
         )
     };
     if let Some(only) = schema.get("const") {
-        return Some(vec![(shown(only), only.clone())]);
+        return Some(vec![(label(only), only.clone())]);
     }
     let from_branches = || {
         let branches = schema
@@ -294,7 +294,7 @@ fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
     (!values.is_empty() && values.len() <= MAX_CHOICES).then(|| {
         values
             .into_iter()
-            .map(|value| (shown(&value), value))
+            .map(|value| (label(&value), value))
             .collect()
     })
 }

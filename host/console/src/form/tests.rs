@@ -45,7 +45,7 @@ fn each_plain_property_has_a_field_of_its_kind() {
         "$defs": {"level": {"oneOf": [{"const": "low"}, {"const": "high"}], "description": "A level."}},
     }));
     insta::assert_debug_snapshot!(kinds(&form));
-    let said = |name: &str| {
+    let description_of = |name: &str| {
         form.fields
             .iter()
             .find(|field| field.name == name)
@@ -53,9 +53,12 @@ fn each_plain_property_has_a_field_of_its_kind() {
             .description
             .clone()
     };
-    assert_eq!(said("text").unwrap(), "Any text.");
+    assert_eq!(description_of("text").unwrap(), "Any text.");
     assert_eq!(
-        (said("level").unwrap(), said("maybe").unwrap()),
+        (
+            description_of("level").unwrap(),
+            description_of("maybe").unwrap()
+        ),
         ("A level.".to_owned(), "Own words.".to_owned())
     );
     let defaults = form.defaults();
@@ -107,12 +110,12 @@ fn invalid_values_are_reported_per_field() {
         ("f3", "{"),
         ("f4", "1\nx"),
     ]);
-    let wrong = form.parse_arguments(&values).unwrap_err();
-    let said: Vec<String> = wrong
+    let errors = form.parse_arguments(&values).unwrap_err();
+    let messages: Vec<String> = errors
         .iter()
         .map(|(field, what)| format!("{field}: {what}"))
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @r#"
+    insta::assert_snapshot!(messages.join("\n"), @r#"
     f0: expected an integer, not "1.5"
     f1: expected a number, not "many"
     f2: choose one of the list

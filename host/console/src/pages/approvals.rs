@@ -15,19 +15,24 @@ use crate::sessions::ConsoleSession;
 
 /// Renders the page of calls that require approval.
 pub(crate) fn approvals(
-    desk: &PageContext,
+    context: &PageContext,
     session: &ConsoleSession,
-    done: Option<&str>,
+    notice: Option<&str>,
 ) -> Markup {
     let now = SystemTime::now();
-    let all: Vec<ApprovalNote> = desk.activity.lock_approvals().newest().cloned().collect();
-    let waiting = desk.operations.waiting_approvals();
-    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) =
+    let all: Vec<ApprovalNote> = context
+        .activity
+        .lock_approvals()
+        .newest()
+        .cloned()
+        .collect();
+    let waiting = context.operations.waiting_approvals();
+    let (open_notes, closed_notes): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) =
         all.iter().partition(|one| one.is_open(now));
-    let elsewhere = not_waiting(asked, &waiting);
-    let number = waiting.len() + elsewhere.len();
+    let client_only = not_waiting(open_notes, &waiting);
+    let number = waiting.len() + client_only.len();
     let body = html! {
-        (notice_element(done))
+        (notice_element(notice))
         p.lead {
             "Calls that need a person’s approval (" code { "require_approval" } "). The first answer, \
              here or at the client, decides."
@@ -36,18 +41,18 @@ pub(crate) fn approvals(
             section aria-labelledby="waiting" {
                 h2 #waiting { (format_count(number, "call")) @if number == 1 { " waits" } @else { " wait" } }
                 @if number == 0 { p.empty { "No call waits for an answer." } }
-                @for one in &waiting { (question(desk, session, one)) }
-                @if !elsewhere.is_empty() {
+                @for one in &waiting { (question(context, session, one)) }
+                @if !client_only.is_empty() {
                     h3 { "Only the client can answer" }
                     p.hint {
                         "The client has the question and the state that continues the call: the server \
                          stores nothing while a person thinks."
                     }
-                    (table(&elsewhere, true))
+                    (table(&client_only, true))
                 }
             }
-            @if !over.is_empty() {
-                section aria-labelledby="over" { h2 #over { "Closed" } (table(&over, false)) }
+            @if !closed_notes.is_empty() {
+                section aria-labelledby="over" { h2 #over { "Closed" } (table(&closed_notes, false)) }
             }
         }
     };
@@ -66,36 +71,38 @@ pub(crate) fn too_late(session: &ConsoleSession) -> Markup {
     layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
-/// Returns the questions that do not belong to a call in `waiting`.
+/// Returns the questions that do not belong to a call in `is_waiting`.
 fn not_waiting<'a>(
-    asked: Vec<&'a ApprovalNote>,
+    open_notes: Vec<&'a ApprovalNote>,
     waiting: &[WaitingApproval],
 ) -> Vec<&'a ApprovalNote> {
-    let mut left: Vec<&WaitingApproval> = waiting.iter().collect();
+    let mut unmatched: Vec<&WaitingApproval> = waiting.iter().collect();
     let is_other = |note: &&ApprovalNote| {
-        let same = |one: &&WaitingApproval| {
-            (&one.caller, &one.plugin, &one.tool) == (&note.caller, &note.plugin, &note.tool)
+        let is_same_call = |approval: &&WaitingApproval| {
+            (&approval.caller, &approval.plugin, &approval.tool)
+                == (&note.caller, &note.plugin, &note.tool)
         };
-        left.iter()
-            .position(same)
-            .map(|at| left.swap_remove(at))
+        unmatched
+            .iter()
+            .position(is_same_call)
+            .map(|at| unmatched.swap_remove(at))
             .is_none()
     };
-    asked.into_iter().filter(is_other).collect()
+    open_notes.into_iter().filter(is_other).collect()
 }
 
 /// Renders a question and its answer buttons.
-fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval) -> Markup {
-    let may = desk.operations.may_use(&session.viewer, &one.tool);
+fn question(context: &PageContext, session: &ConsoleSession, approval: &WaitingApproval) -> Markup {
+    let may_answer = context.operations.may_use(&session.viewer, &approval.tool);
     html! {
-        section.question aria-label={ "Call of " (one.tool) ", number " (one.id) } {
-            h3 { (tool_link(&one.tool)) " " span.of { "of " (plugin_link(&one.plugin)) } }
-            p.hint { "Asked at " (time_element(one.asked_at)) " by " (one.caller) ". The answer counts until " (time_element(one.expires_at)) "." }
-            @if may {
-                pre tabindex="0" { (one.question) }
+        section.question aria-label={ "Call of " (approval.tool) ", number " (approval.id) } {
+            h3 { (tool_link(&approval.tool)) " " span.of { "of " (plugin_link(&approval.plugin)) } }
+            p.hint { "Asked at " (time_element(approval.asked_at)) " by " (approval.caller) ". The answer counts until " (time_element(approval.expires_at)) "." }
+            @if may_answer {
+                pre tabindex="0" { (approval.question) }
                 div.actions {
-                    (button(session, one, "approve", "Approve"))
-                    (button(session, one, "decline", "Decline"))
+                    (button(session, approval, "approve", "Approve"))
+                    (button(session, approval, "decline", "Decline"))
                 }
             } @else {
                 p { "Your token may not call this tool, so it cannot allow a call of it either." }
@@ -104,32 +111,37 @@ fn question(desk: &PageContext, session: &ConsoleSession, one: &WaitingApproval)
     }
 }
 
-fn button(session: &ConsoleSession, one: &WaitingApproval, answer: &str, label: &str) -> Markup {
+fn button(
+    session: &ConsoleSession,
+    approval: &WaitingApproval,
+    answer: &str,
+    label: &str,
+) -> Markup {
     html! {
         form.decision method="post" action={ (PATH) "/approval" } {
             (csrf_input(session))
-            input type="hidden" name="id" value=(one.id);
-            button.quiet[answer != "approve"] type="submit" name="answer" value=(answer) data-key={ (answer) "-" (one.id) } {
+            input type="hidden" name="id" value=(approval.id);
+            button.quiet[answer != "approve"] type="submit" name="answer" value=(answer) data-key={ (answer) "-" (approval.id) } {
                 (label)
             }
         }
     }
 }
 
-fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
+fn table(notes: &[&ApprovalNote], is_waiting: bool) -> Markup {
     html! {
-        @if !all.is_empty() {
+        @if !notes.is_empty() {
             table.stack {
                 thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Answer" } th { "Arguments" } } }
                 tbody {
-                    @for one in all {
+                    @for one in notes {
                         tr {
                             td data-label="Time" { (time_element(one.at)) }
                             th scope="row" { (tool_link(&one.tool)) " " span.of { "of " (plugin_link(&one.plugin)) } }
                             td data-label="Caller" { (one.caller) }
                             td data-label="Answer" {
-                                (status_badge(one, waiting))
-                                @if let Some(by) = &one.by { " " span.of { "by " (by) } }
+                                (status_badge(one, is_waiting))
+                                @if let Some(by) = &one.answered_by { " " span.of { "by " (by) } }
                             }
                             td data-label="Arguments" {
                                 @if let Some(digest) = one.arguments { code title="SHA-256" { (digest.to_string().get(..12).unwrap_or_default()) } } @else { "–" }
@@ -142,11 +154,11 @@ fn table(all: &[&ApprovalNote], waiting: bool) -> Markup {
     }
 }
 
-fn status_badge(one: &ApprovalNote, waiting: bool) -> Markup {
-    let (word, kind) = match one.status {
-        "requested" if waiting => ("requested", "mild"),
+fn status_badge(note: &ApprovalNote, is_waiting: bool) -> Markup {
+    let (word, kind) = match note.status {
+        "requested" if is_waiting => ("requested", "mild"),
         "requested" => ("timed-out", "bad"),
-        "approved" | "remembered" => (one.status, "good"),
+        "approved" | "remembered" => (note.status, "good"),
         other => (other, "bad"),
     };
     html! { span.badge.(kind) { (word) } }

@@ -16,16 +16,17 @@ const MAX_CALLS_SHOWN: usize = 100;
 
 /// Renders the newest calls that mention `search`. If `failed_only` is set, only those that failed.
 pub(crate) fn calls(
-    desk: &PageContext,
+    context: &PageContext,
     session: &ConsoleSession,
-    wanted: &str,
-    failed: bool,
+    search: &str,
+    failed_only: bool,
 ) -> Markup {
-    let lower = wanted.trim().to_lowercase();
-    let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
-        let history = desk.activity.lock_history();
+    let lower_search = search.trim().to_lowercase();
+    let (matching, ended, lost): (Vec<Arc<CallNote>>, u64, u64) = {
+        let history = context.activity.lock_history();
         let matches = |call: &&Arc<CallNote>| {
-            (!failed || call.is_failure()) && (lower.is_empty() || call.mentions(&lower))
+            (!failed_only || call.is_failure())
+                && (lower_search.is_empty() || call.mentions(&lower_search))
         };
         (
             history
@@ -38,21 +39,22 @@ pub(crate) fn calls(
             history.lost,
         )
     };
-    let contents = |call: &CallNote| desk.operations.may_use(&session.viewer, &call.tool);
-    let only = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " Failed only" } };
+    let may_view_contents =
+        |call: &CallNote| context.operations.may_use(&session.viewer, &call.tool);
+    let failed_filter = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed_only]; " Failed only" } };
     let body = html! {
-        (search_form("/calls", "Tool, plugin, caller or outcome", wanted, &only))
+        (search_form("/calls", "Tool, plugin, caller or outcome", search, &failed_filter))
         div #calls data-live {
             p.count {
-                (format_count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (desk.activity.since()) "; these are the newest"
-                @if missed > 0 { " (" (format_count(usize::try_from(missed).unwrap_or(usize::MAX), "call")) " came too fast to be recorded)" }
+                (format_count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (context.activity.since()) "; these are the newest"
+                @if lost > 0 { " (" (format_count(usize::try_from(lost).unwrap_or(usize::MAX), "call")) " came too fast to be recorded)" }
             }
-            @if found.is_empty() {
+            @if matching.is_empty() {
                 p.empty { @if ended == 0 { "No call yet. Calls of clients appear here after a second." } @else { "None of the newest calls matches." } }
             } @else {
                 table.stack.calls {
                     thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Duration" } th.number { "Fuel" } th.number { "Memory" } } }
-                    tbody { @for call in &found { (row(call, contents(call))) } }
+                    tbody { @for call in &matching { (row(call, may_view_contents(call))) } }
                 }
             }
         }
@@ -60,7 +62,7 @@ pub(crate) fn calls(
     layout(session, NavigationItem::Calls, "Calls", true, &body)
 }
 
-fn row(call: &CallNote, contents: bool) -> Markup {
+fn row(call: &CallNote, shows_contents: bool) -> Markup {
     let usage = call.usage.as_ref();
     html! {
         tr {
@@ -70,10 +72,10 @@ fn row(call: &CallNote, contents: bool) -> Markup {
                     Some(plugin) => { (tool_link(&call.tool)) " " span.of { "of " (plugin_link(plugin)) } }
                     None => { (call.tool) }
                 }
-                @if contents { (excerpts(call)) }
+                @if shows_contents { (excerpts(call)) }
             }
             td data-label="Caller" { (call.caller) }
-            td data-label="Outcome" { (outcome_badge(call.outcome)) @if let Some(why) = &call.why { span.why { (why) } } }
+            td data-label="Outcome" { (outcome_badge(call.outcome)) @if let Some(why) = &call.failure_reason { span.why { (why) } } }
             td.number data-label="Duration" { (format_duration(call.duration)) }
             td.number data-label="Fuel" { @if let Some(usage) = usage { (format_amount(usage.fuel)) } @else { "–" } }
             td.number data-label="Memory" { @if let Some(usage) = usage { (format_size(usage.memory)) } @else { "–" } }
@@ -83,7 +85,7 @@ fn row(call: &CallNote, contents: bool) -> Markup {
 
 /// Renders the arguments and the result of a call.
 fn excerpts(call: &CallNote) -> Markup {
-    let shown = |name: &str, excerpt: Option<&TextExcerpt>| {
+    let excerpt_element = |name: &str, excerpt: Option<&TextExcerpt>| {
         html! {
             @if let Some(excerpt) = excerpt {
                 h3 { (name) @if excerpt.is_truncated { " (the beginning)" } }
@@ -95,8 +97,8 @@ fn excerpts(call: &CallNote) -> Markup {
         @if call.arguments.is_some() || call.result.is_some() {
             details data-key={ (format_time(call.at)) (call.duration.as_nanos()) (call.caller) } {
                 summary { "Contents" }
-                (shown("Arguments", call.arguments.as_ref()))
-                (shown("Result", call.result.as_ref()))
+                (excerpt_element("Arguments", call.arguments.as_ref()))
+                (excerpt_element("Result", call.result.as_ref()))
             }
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct BarChart<'a> {
 impl BarChart<'_> {
     /// Renders the chart as a figure.
     pub(super) fn figure(&self) -> Markup {
-        let most = self
+        let max_value = self
             .bars
             .iter()
             .map(|(value, _)| *value)
@@ -30,10 +30,10 @@ impl BarChart<'_> {
         #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
         let width = WIDTH / self.bars.len().max(1) as f64;
         // Two digits are finer than a pixel.
-        let number = |value: f64| format!("{value:.2}");
+        let format_coordinate = |value: f64| format!("{value:.2}");
         let height = |value: f64| {
-            if most > 0.0 {
-                (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 })
+            if max_value > 0.0 {
+                (value / max_value * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 })
             } else {
                 0.0
             }
@@ -45,12 +45,12 @@ impl BarChart<'_> {
                     line.base x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
                     @for (index, (value, failed)) in self.bars.iter().enumerate() {
                         @if *value > 0.0 {
-                            @let x = number(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
+                            @let x = format_coordinate(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
                             @let bar = height(*value);
-                            rect.bar x=(x) width=(number(width - 1.0)) y=(number(HEIGHT - bar)) height=(number(bar)) {}
+                            rect.bar x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - bar)) height=(format_coordinate(bar)) {}
                             @if *failed > 0.0 {
                                 @let part = height(*failed);
-                                rect.bar.bad x=(x) width=(number(width - 1.0)) y=(number(HEIGHT - part)) height=(number(part)) {}
+                                rect.bar.bad x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - part)) height=(format_coordinate(part)) {}
                             }
                         }
                     }

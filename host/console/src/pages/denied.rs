@@ -10,9 +10,9 @@ use crate::page_context::PageContext;
 use crate::sessions::ConsoleSession;
 
 /// Renders the denied operations.
-pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
-    let (uses, all): (Vec<(DenialNote, u64)>, u64) = {
-        let denials = desk.activity.lock_denials();
+pub(crate) fn denied(context: &PageContext, session: &ConsoleSession) -> Markup {
+    let (counted_denials, total): (Vec<(DenialNote, u64)>, u64) = {
+        let denials = context.activity.lock_denials();
         (denials.newest().cloned().collect(), denials.count)
     };
     let body = html! {
@@ -21,18 +21,18 @@ pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
              the console cannot change it."
         }
         div #denied data-live {
-            @if uses.is_empty() {
-                p.empty { "Nothing was denied since " (desk.activity.since()) "." }
+            @if counted_denials.is_empty() {
+                p.empty { "Nothing was denied since " (context.activity.since()) "." }
             } @else {
-                p.count { (format_amount(all)) " since " (desk.activity.since()) }
+                p.count { (format_amount(total)) " since " (context.activity.since()) }
                 ul.rows {
-                    @for (denial, times) in &uses {
+                    @for (denial, times) in &counted_denials {
                         li {
                             div.name {
                                 (plugin_link(&denial.plugin)) span.of { "in a call of " (tool_link(&denial.tool)) }
                                 span.when { @if *times > 1 { (format_amount(*times)) " times, last at " } (time_element(denial.at)) }
                             }
-                            p { (denial.what) }
+                            p { (denial.operation) }
                             @match &denial.remedy {
                                 Some(remedy) => {
                                     p.hint { "Under " code { "[permissions]" } " in " code { (denial.plugin) ".toml" } ":" }

@@ -15,19 +15,19 @@ pub(super) fn csrf_input(session: &ConsoleSession) -> Markup {
 }
 
 /// Renders a time, displayed as the time of day.
-pub(super) fn time_element(moment_: SystemTime) -> Markup {
-    let whole = format_time(moment_);
-    html! { time datetime=(whole) title=(whole) { (format_time_of_day(moment_)) } }
+pub(super) fn time_element(moment: SystemTime) -> Markup {
+    let full_time = format_time(moment);
+    html! { time datetime=(full_time) title=(full_time) { (format_time_of_day(moment)) } }
 }
 
 /// Renders the outcome of a call.
-pub(super) fn outcome_badge(word: &str) -> Markup {
-    let kind = match word {
+pub(super) fn outcome_badge(outcome: &str) -> Markup {
+    let kind = match outcome {
         "ok" => "good",
         "input-required" | "cancelled" | "not-approved" => "mild",
         _ => "bad",
     };
-    html! { span.badge.(kind) { (word) } }
+    html! { span.badge.(kind) { (outcome) } }
 }
 
 /// Renders the status of a plugin.
@@ -53,11 +53,11 @@ pub(super) fn tool_link(name: &str) -> Markup {
 }
 
 /// Renders a search form with additional filters.
-pub(super) fn search_form(path: &str, label: &str, value: &str, more: &Markup) -> Markup {
+pub(super) fn search_form(path: &str, label: &str, value: &str, filters: &Markup) -> Markup {
     html! {
         form.search role="search" method="get" action={ (PATH) (path) } {
             label { span { (label) } input type="search" name="q" value=(value) autocomplete="off" spellcheck="false" data-search; }
-            (more)
+            (filters)
             button type="submit" { "Search" }
         }
     }
@@ -82,6 +82,6 @@ pub(super) fn tool_rows(rows: &[ToolRow], with_plugin: bool) -> Markup {
 }
 
 /// Renders the result of an action.
-pub(super) fn notice_element(done: Option<&str>) -> Markup {
-    html! { @if let Some(done) = done { p.told role="status" { (done) } } }
+pub(super) fn notice_element(notice: Option<&str>) -> Markup {
+    html! { @if let Some(done) = notice { p.told role="status" { (done) } } }
 }

@@ -36,9 +36,9 @@ impl NavigationItem {
 /// Renders a page for a viewer with a session.
 pub(super) fn layout(
     session: &ConsoleSession,
-    here: NavigationItem,
+    current: NavigationItem,
     title: &str,
-    live: bool,
+    is_live: bool,
     body: &Markup,
 ) -> Markup {
     document(
@@ -50,7 +50,7 @@ pub(super) fn layout(
                 nav aria-label="Console" {
                     ul {
                         @for (place, path, name) in NavigationItem::ALL {
-                            li { a href={ (PATH) (path) } aria-current=[(place == here).then_some("page")] { (name) } }
+                            li { a href={ (PATH) (path) } aria-current=[(place == current).then_some("page")] { (name) } }
                         }
                     }
                 }
@@ -63,7 +63,7 @@ pub(super) fn layout(
             main #main tabindex="-1" {
                 div.heading {
                     h1 { (title) }
-                    @if live {
+                    @if is_live {
                         label.live hidden { input type="checkbox" checked data-live-switch; " Live" }
                     }
                 }
@@ -93,16 +93,22 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
 }
 
 /// Renders a page for a plugin or tool that does not exist.
-pub(crate) fn not_found(session: &ConsoleSession, what: &str) -> Markup {
-    let here = if what == "tool" {
+pub(crate) fn not_found(session: &ConsoleSession, item_kind: &str) -> Markup {
+    let current = if item_kind == "tool" {
         NavigationItem::Tools
     } else {
         NavigationItem::Plugins
     };
     let body = html! {
-        p.empty { "There is no such " (what) " now. It may have been removed, or its name may have changed." }
+        p.empty { "There is no such " (item_kind) " now. It may have been removed, or its name may have changed." }
     };
-    layout(session, here, &format!("No such {what}"), false, &body)
+    layout(
+        session,
+        current,
+        &format!("No such {item_kind}"),
+        false,
+        &body,
+    )
 }
 
 /// Renders the logo: boxes in a bay.

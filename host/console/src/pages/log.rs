@@ -12,18 +12,18 @@ use crate::sessions::ConsoleSession;
 const MAX_LINES_SHOWN: usize = 300;
 
 /// Renders the newest log lines that contain `search`.
-pub(crate) fn log(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
-    let lower = wanted.trim().to_lowercase();
+pub(crate) fn log(context: &PageContext, session: &ConsoleSession, search: &str) -> Markup {
+    let lower_search = search.trim().to_lowercase();
     let lines: Vec<String> = {
-        let log = desk.activity.lock_log_lines();
+        let log = context.activity.lock_log_lines();
         log.newest()
-            .filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower))
+            .filter(|line| lower_search.is_empty() || line.to_lowercase().contains(&lower_search))
             .take(MAX_LINES_SHOWN)
             .cloned()
             .collect()
     };
     let body = html! {
-        (search_form("/log", "Text", wanted, &html! {}))
+        (search_form("/log", "Text", search, &html! {}))
         div #log data-live {
             p.count { (format_count(lines.len(), "line")) ", the newest first" }
             ol.log { @for line in &lines { li.(level_class(line)) { (line) } } }

@@ -22,20 +22,24 @@ const MAX_TOOLS_SHOWN: usize = 10;
 const MAX_ATTENTION_ITEMS: usize = 20;
 
 /// Renders the overview.
-pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
-    let server = desk.operations.status();
-    let plugins = desk.operations.plugins();
+pub(crate) fn overview(
+    context: &PageContext,
+    session: &ConsoleSession,
+    notice: Option<&str>,
+) -> Markup {
+    let server = context.operations.status();
+    let plugins = context.operations.plugins();
     let now = SystemTime::now();
-    let history = desk.activity.lock_history().clone();
-    let denied = desk.activity.lock_denials().newest().count();
+    let history = context.activity.lock_history().clone();
+    let denied = context.activity.lock_denials().newest().count();
     // The console does not have questions that were asked before it was created.
-    let waiting = desk
+    let waiting = context
         .activity
         .lock_approvals()
         .open_count(now)
-        .max(desk.operations.waiting_approvals().len());
+        .max(context.operations.waiting_approvals().len());
     let body = html! {
-        (notice_element(done))
+        (notice_element(notice))
         div #now data-live {
             (figures(&server, &plugins, &history))
             (attention(&server, &plugins, denied, waiting))
@@ -43,7 +47,7 @@ pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Optio
                 h2 #charts { "Last 15 minutes" }
                 (charts(&history.series.buckets_until(now)))
             }
-            (tool_table(&history, desk.activity.since()))
+            (tool_table(&history, context.activity.since()))
         }
         (server_facts(session, &server))
     };
@@ -55,7 +59,7 @@ fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) 
         .iter()
         .filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale))
         .count();
-    let (running, most) = server.running;
+    let (running, max_running) = server.running;
     let failed = if history.failed == 0 {
         "none failed".to_owned()
     } else {
@@ -69,7 +73,7 @@ fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) 
             }
             div {
                 dt { "Running" }
-                dd { (running) small { "of " (most) (waiting_suffix(server.waiting)) } }
+                dd { (running) small { "of " (max_running) (waiting_suffix(server.waiting)) } }
             }
             div {
                 dt { "Plugins" }
@@ -109,14 +113,14 @@ fn attention(
     denied: usize,
     waiting: usize,
 ) -> Markup {
-    let wrong: Vec<&PluginRow> = plugins
+    let problem_plugins: Vec<&PluginRow> = plugins
         .iter()
         .filter(|row| {
             row.status != PluginStatus::Ready && row.status != PluginStatus::Loading
                 || !row.problems.is_empty()
         })
         .collect();
-    if wrong.is_empty() && server.notes.is_empty() && denied == 0 && waiting == 0 {
+    if problem_plugins.is_empty() && server.notes.is_empty() && denied == 0 && waiting == 0 {
         return html! {};
     }
     html! {
@@ -129,14 +133,14 @@ fn attention(
                 @if denied > 0 {
                     li { div.name { a href={ (PATH) "/denials" } { (format_count(denied, "use")) } span { " denied to plugins" } } }
                 }
-                @for row in wrong.iter().take(MAX_ATTENTION_ITEMS) {
+                @for row in problem_plugins.iter().take(MAX_ATTENTION_ITEMS) {
                     li {
                         div.name { (plugin_link(&row.id)) (plugin_status_badge(row.status)) }
                         @for problem in row.problems.iter().take(3) { p { (problem) } }
                     }
                 }
-                @if wrong.len() > MAX_ATTENTION_ITEMS {
-                    li { a href={ (PATH) "/plugins" } { "and " (format_count(wrong.len() - MAX_ATTENTION_ITEMS, "plugin")) " more" } }
+                @if problem_plugins.len() > MAX_ATTENTION_ITEMS {
+                    li { a href={ (PATH) "/plugins" } { "and " (format_count(problem_plugins.len() - MAX_ATTENTION_ITEMS, "plugin")) " more" } }
                 }
                 @for note in server.notes.iter().take(MAX_ATTENTION_ITEMS) { li { p { (note) } } }
             }
@@ -145,33 +149,34 @@ fn attention(
 }
 
 /// Renders charts of the call statistics.
-fn charts(steps: &[SeriesBucket]) -> Markup {
+fn charts(buckets: &[SeriesBucket]) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
-    let of = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
-        steps
+    let bar_values = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
+        buckets
             .iter()
             .map(value)
             .map(|(value, failed)| (value as f64, failed as f64))
             .collect()
     };
-    let most = |value: fn(&SeriesBucket) -> u64| steps.iter().map(value).max().unwrap_or_default();
-    let calls = steps.iter().map(SeriesBucket::calls).sum();
-    let failed = steps.iter().map(|step| step.failed).sum();
-    let longest = steps
+    let max_value =
+        |value: fn(&SeriesBucket) -> u64| buckets.iter().map(value).max().unwrap_or_default();
+    let calls = buckets.iter().map(SeriesBucket::calls).sum();
+    let failed = buckets.iter().map(|step| step.failed).sum();
+    let max_duration = buckets
         .iter()
         .map(|step| step.max_duration)
         .max()
         .unwrap_or_default();
-    let mean = steps
+    let mean = buckets
         .iter()
         .map(SeriesBucket::mean_duration)
         .max()
         .unwrap_or_default();
-    let means: Vec<(f64, f64)> = steps
+    let means: Vec<(f64, f64)> = buckets
         .iter()
         .map(|step| (step.mean_duration().as_secs_f64(), 0.0))
         .collect();
-    let fuel: u64 = steps
+    let fuel: u64 = buckets
         .iter()
         .map(|step| step.fuel)
         .fold(0, u64::saturating_add);
@@ -180,26 +185,26 @@ fn charts(steps: &[SeriesBucket]) -> Markup {
             (BarChart {
                 title: "Calls per 10 s",
                 description: describe_calls(calls, failed),
-                max_label: format!("at most {}", format_amount(most(SeriesBucket::calls))),
-                bars: of(|step| (step.calls(), step.failed)),
+                max_label: format!("at most {}", format_amount(max_value(SeriesBucket::calls))),
+                bars: bar_values(|step| (step.calls(), step.failed)),
             }.figure())
             (BarChart {
                 title: "Mean duration",
-                description: format!("mean durations of at most {}, and the longest call took {}", format_duration(mean), format_duration(longest)),
+                description: format!("mean durations of at most {}, and the longest call took {}", format_duration(mean), format_duration(max_duration)),
                 max_label: format!("at most {}", format_duration(mean)),
                 bars: means,
             }.figure())
             (BarChart {
                 title: "Fuel per 10 s",
                 description: format!("{} fuel in the last 15 minutes", format_amount(fuel)),
-                max_label: format!("at most {}", format_amount(most(|step| step.fuel))),
-                bars: of(|step| (step.fuel, 0)),
+                max_label: format!("at most {}", format_amount(max_value(|step| step.fuel))),
+                bars: bar_values(|step| (step.fuel, 0)),
             }.figure())
             (BarChart {
                 title: "Peak memory",
-                description: format!("at most {} of memory in a call", format_size(most(|step| step.max_memory))),
-                max_label: format!("at most {}", format_size(most(|step| step.max_memory))),
-                bars: of(|step| (step.max_memory, 0)),
+                description: format!("at most {} of memory in a call", format_size(max_value(|step| step.max_memory))),
+                max_label: format!("at most {}", format_size(max_value(|step| step.max_memory))),
+                bars: bar_values(|step| (step.max_memory, 0)),
             }.figure())
         }
         p.legend { span.key { "succeeded" } span.key.bad { "failed" } }

@@ -17,16 +17,16 @@ const MAX_ITEMS_SHOWN: usize = 200;
 pub(crate) fn plugin(
     session: &ConsoleSession,
     detail: &PluginDetail,
-    done: Option<&str>,
+    notice: Option<&str>,
 ) -> Markup {
     let row = &detail.row;
-    let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Suspended);
+    let is_served = matches!(row.status, PluginStatus::Ready | PluginStatus::Suspended);
     let body = html! {
-        (notice_element(done))
+        (notice_element(notice))
         div #plugin data-live {
             p.lead { (plugin_status_badge(row.status)) @if let Some(about) = &row.purpose { " " (about) } }
             @if !row.problems.is_empty() {
-                section.problems.mild[served] aria-labelledby="problems" {
+                section.problems.mild[is_served] aria-labelledby="problems" {
                     h2 #problems { (heading(row.status)) }
                     ul { @for problem in &row.problems { li { (problem) } } }
                 }

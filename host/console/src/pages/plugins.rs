@@ -13,12 +13,12 @@ use crate::sessions::ConsoleSession;
 const MAX_PLUGINS_SHOWN: usize = 500;
 
 /// Renders the plugins whose id, purpose, problems or permissions contain `search`.
-pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
-    let all = desk.operations.plugins();
-    let lower = wanted.trim().to_lowercase();
-    let contains = |text: &String| text.to_lowercase().contains(&lower);
+pub(crate) fn plugins(context: &PageContext, session: &ConsoleSession, search: &str) -> Markup {
+    let all = context.operations.plugins();
+    let lower_search = search.trim().to_lowercase();
+    let contains = |text: &String| text.to_lowercase().contains(&lower_search);
     let matches = |row: &&PluginRow| {
-        lower.is_empty()
+        lower_search.is_empty()
             || contains(&row.id)
             || row
                 .purpose
@@ -27,16 +27,16 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
                 .chain(&row.permissions)
                 .any(contains)
     };
-    let found: Vec<&PluginRow> = all.iter().filter(matches).collect();
+    let matching: Vec<&PluginRow> = all.iter().filter(matches).collect();
     let body = html! {
-        (search_form("/plugins", "Id, purpose, permission or problem", wanted, &html! {}))
+        (search_form("/plugins", "Id, purpose, permission or problem", search, &html! {}))
         div #plugins data-live {
-            p.count { (format_count(found.len(), "plugin")) @if !lower.is_empty() { " of " (all.len()) } }
+            p.count { (format_count(matching.len(), "plugin")) @if !lower_search.is_empty() { " of " (all.len()) } }
             @if all.is_empty() {
                 p.empty { "The plugin folder is empty. Copy a .wasm file into it: its tools appear here after a moment." }
             }
             ul.rows {
-                @for row in found.iter().take(MAX_PLUGINS_SHOWN) {
+                @for row in matching.iter().take(MAX_PLUGINS_SHOWN) {
                     li {
                         div.name {
                             (plugin_link(&row.id)) (plugin_status_badge(row.status))
@@ -52,7 +52,7 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
                     }
                 }
             }
-            @if found.len() > MAX_PLUGINS_SHOWN { p.count { "Search for one of the " (format_count(found.len() - MAX_PLUGINS_SHOWN, "other")) "." } }
+            @if matching.len() > MAX_PLUGINS_SHOWN { p.count { "Search for one of the " (format_count(matching.len() - MAX_PLUGINS_SHOWN, "other")) "." } }
         }
     };
     layout(session, NavigationItem::Plugins, "Plugins", true, &body)

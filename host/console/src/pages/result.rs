@@ -23,12 +23,12 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 /// Renders the result that a client receives, or the error message that it receives instead.
 pub(super) fn result(
     result: &Result<Value, String>,
-    word: &str,
+    outcome: &str,
     usage: Option<&CallUsage>,
 ) -> Markup {
     html! {
         section.result aria-labelledby="result" {
-            h2 #result tabindex="-1" autofocus { "Result " (outcome_badge(word)) }
+            h2 #result tabindex="-1" autofocus { "Result " (outcome_badge(outcome)) }
             @if let Some(usage) = usage { (usage_facts(usage)) }
             @match result {
                 Err(message) => { p.error { (message) } }
@@ -99,11 +99,11 @@ fn is_base64(data: &str) -> bool {
 
 /// Renders text verbatim.
 fn text(text: &str) -> Markup {
-    let shown = text
+    let excerpt = text
         .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
         .unwrap_or_default();
     html! {
-        pre tabindex="0" { (clean(shown)) }
-        @if shown.len() < text.len() { p.hint { "This is the beginning; " (format_size((text.len() - shown.len()) as u64)) " more are not shown." } }
+        pre tabindex="0" { (clean(excerpt)) }
+        @if excerpt.len() < text.len() { p.hint { "This is the beginning; " (format_size((text.len() - excerpt.len()) as u64)) " more are not shown." } }
     }
 }

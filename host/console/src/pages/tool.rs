@@ -21,7 +21,7 @@ pub(crate) fn tool(
     session: &ConsoleSession,
     detail: &ToolDetail,
     may_call: bool,
-    tried: &ToolTrial,
+    trial: &ToolTrial,
 ) -> Markup {
     let row = &detail.row;
     let body = html! {
@@ -32,8 +32,8 @@ pub(crate) fn tool(
         }
         @if let Some(title) = &row.title { p { strong { (title) } } }
         @if let Some(description) = &row.description { div.prose { (description) } }
-        (trial_outcome(session, detail, tried))
-        @if may_call { (form(session, detail, tried)) } @else {
+        (trial_outcome(session, detail, trial))
+        @if may_call { (form(session, detail, trial)) } @else {
             p.empty { "Your token has no right to call this tool (" code { "http.tokens.tools" } ")." }
         }
         section aria-labelledby="schemas" {
@@ -48,24 +48,24 @@ pub(crate) fn tool(
 }
 
 fn schema(text: &str) -> Markup {
-    let written = serde_json::from_str::<Value>(text)
+    let formatted = serde_json::from_str::<Value>(text)
         .map(|value| format!("{value:#}"))
         .unwrap_or_default();
-    let shown = written
-        .get(..written.floor_char_boundary(MAX_SCHEMA_BYTES))
+    let excerpt = formatted
+        .get(..formatted.floor_char_boundary(MAX_SCHEMA_BYTES))
         .unwrap_or_default();
-    html! { pre tabindex="0" { (toolbay_model::text::escape_json(shown)) @if shown.len() < written.len() { "\n…" } } }
+    html! { pre tabindex="0" { (toolbay_model::text::escape_json(excerpt)) @if excerpt.len() < formatted.len() { "\n…" } } }
 }
 
 /// Renders the outcome of the form.
-fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
-    match &tried.outcome {
+fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, trial: &ToolTrial) -> Markup {
+    match &trial.outcome {
         TrialOutcome::NotSubmitted => html! {},
         TrialOutcome::Outdated => html! {
             p.error role="alert" { "The tool has changed since this form was loaded. Look at it again, and send it then." }
         },
-        TrialOutcome::InvalidFields(wrong) => html! {
-            p.error role="alert" { "Nothing was called: " (wrong.len()) @if wrong.len() == 1 { " field" } @else { " fields" } " cannot be read." }
+        TrialOutcome::InvalidFields(errors) => html! {
+            p.error role="alert" { "Nothing was called: " (errors.len()) @if errors.len() == 1 { " field" } @else { " fields" } " cannot be read." }
         },
         TrialOutcome::Question(text, digest) => html! {
             section.question aria-labelledby="question" {
@@ -74,9 +74,9 @@ fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTria
                 div.actions {
                     form method="post" action={ (PATH) "/tool" } data-call {
                         (csrf_input(session))
-                        (hidden_inputs(detail, tried))
+                        (hidden_inputs(detail, trial))
                         input type="hidden" name="allow" value=(digest.to_string());
-                        @for (name, value) in &tried.filled {
+                        @for (name, value) in &trial.values {
                             @if is_argument(name) { input type="hidden" name=(name) value=(value); }
                         }
                         button type="submit" { "Approve and call" }
@@ -86,10 +86,10 @@ fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTria
             }
         },
         TrialOutcome::Called {
-            result: found,
+            result: call_result,
             outcome,
             usage,
-        } => result(found, outcome, usage.as_ref()),
+        } => result(call_result, outcome, usage.as_ref()),
     }
 }
 
@@ -100,50 +100,50 @@ fn is_argument(name: &str) -> bool {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn hidden_inputs(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
+fn hidden_inputs(detail: &ToolDetail, trial: &ToolTrial) -> Markup {
     html! {
         input type="hidden" name="tool" value=(detail.row.name);
-        input type="hidden" name="schema" value=(tried.form.digest.to_string());
-        @if tried.form.is_raw { input type="hidden" name="raw" value="yes"; }
+        input type="hidden" name="schema" value=(trial.form.digest.to_string());
+        @if trial.form.is_raw { input type="hidden" name="raw" value="yes"; }
     }
 }
 
-fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
+fn form(session: &ConsoleSession, detail: &ToolDetail, trial: &ToolTrial) -> Markup {
     let name = ("name", detail.row.name.as_str());
-    let other = if tried.form.is_raw {
+    let other_form_query = if trial.form.is_raw {
         encode_query(&[name])
     } else {
         encode_query(&[name, ("json", "yes")])
     };
-    let none = Vec::new();
-    let wrong = if let TrialOutcome::InvalidFields(wrong) = &tried.outcome {
+    let no_errors = Vec::new();
+    let errors = if let TrialOutcome::InvalidFields(wrong) = &trial.outcome {
         wrong
     } else {
-        &none
+        &no_errors
     };
     html! {
         section aria-labelledby="call" {
             div.heading {
                 h2 #call { "Call tool" }
-                @if tried.form.has_fields {
-                    a href={ (PATH) "/tool?" (other) } { @if tried.form.is_raw { "as a form" } @else { "as JSON" } }
+                @if trial.form.has_fields {
+                    a href={ (PATH) "/tool?" (other_form_query) } { @if trial.form.is_raw { "as a form" } @else { "as JSON" } }
                 }
             }
             form.call method="post" action={ (PATH) "/tool" } data-call {
                 (csrf_input(session))
-                (hidden_inputs(detail, tried))
-                @if tried.form.is_raw { (raw_field(&tried.filled, wrong)) }
-                @else if tried.form.fields.is_empty() { p.hint { "It takes no arguments." } }
-                (fields(&tried.form.fields, &tried.filled, wrong))
+                (hidden_inputs(detail, trial))
+                @if trial.form.is_raw { (raw_field(&trial.values, errors)) }
+                @else if trial.form.fields.is_empty() { p.hint { "It takes no arguments." } }
+                (fields(&trial.form.fields, &trial.values, errors))
                 button type="submit" { "Call " (detail.row.name) }
             }
         }
     }
 }
 
-fn raw_field(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
-    let value = filled.get(RAW_FIELD).map_or("{}", String::as_str);
-    let why = wrong
+fn raw_field(values: &FieldValues, errors: &[(String, String)]) -> Markup {
+    let value = values.get(RAW_FIELD).map_or("{}", String::as_str);
+    let why = errors
         .iter()
         .find(|(field, _)| field == RAW_FIELD)
         .map(|(_, why)| why);
@@ -157,34 +157,34 @@ fn raw_field(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
     }
 }
 
-fn fields(fields: &[FormField], filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
-    html! { @for field in fields { (self::field(field, filled, wrong)) } }
+fn fields(fields: &[FormField], values: &FieldValues, errors: &[(String, String)]) -> Markup {
+    html! { @for field in fields { (self::field(field, values, errors)) } }
 }
 
-fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
-    let value = filled
+fn field(field: &FormField, values: &FieldValues, errors: &[(String, String)]) -> Markup {
+    let value = values
         .get(&field.id)
         .map(String::as_str)
         .unwrap_or_default();
-    let why = wrong
+    let why = errors
         .iter()
-        .find(|(wrong, _)| *wrong == field.id)
+        .find(|(id, _)| *id == field.id)
         .map(|(_, why)| why);
     let input = format!("in-{}", field.id);
     let hint = format!("hint-{}", field.id);
     let error = format!("why-{}", field.id);
     let kind = kind_hint(&field.kind);
     let has_hint = field.description.is_some() || kind.is_some();
-    let described = [
+    let hint_ids = [
         has_hint.then_some(hint.as_str()),
         why.map(|_| error.as_str()),
     ];
-    let described: Vec<&str> = described.into_iter().flatten().collect();
+    let described: Vec<&str> = hint_ids.into_iter().flatten().collect();
     let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
     let invalid = why.map(|_| "true");
     let required = field.required;
     let name = html! { (field.name) @if required { span.required { " required" } } };
-    let about = html! {
+    let hint_element = html! {
         @if has_hint {
             p.hint id=(hint) {
                 @if let Some(description) = &field.description { (description) " " }
@@ -192,13 +192,13 @@ fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) ->
             }
         }
     };
-    if let FieldKind::Group(inside) = &field.kind {
-        return html! { fieldset { legend { (name) } (about) (fields(inside, filled, wrong)) } };
+    if let FieldKind::Group(inner_fields) = &field.kind {
+        return html! { fieldset { legend { (name) } (hint_element) (fields(inner_fields, values, errors)) } };
     }
     html! {
         div.field {
             label for=(input) { (name) }
-            (about)
+            (hint_element)
             @match &field.kind {
                 FieldKind::Text { lines: false } | FieldKind::Group(_) => {
                     input id=(input) type="text" name=(field.id) value=(value) autocomplete="off" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid];

@@ -12,7 +12,7 @@ use crate::sessions::ConsoleSession;
 #[derive(Debug)]
 pub(crate) struct ToolTrial {
     pub(super) form: ToolForm,
-    pub(super) filled: FieldValues,
+    pub(super) values: FieldValues,
     pub(super) outcome: TrialOutcome,
 }
 
@@ -40,7 +40,7 @@ impl ToolTrial {
     pub(crate) fn unsubmitted(tool: &ToolDetail, raw: bool) -> Self {
         let form = ToolForm::from_schema(&tool.input, raw);
         Self {
-            filled: form.defaults(),
+            values: form.defaults(),
             form,
             outcome: TrialOutcome::NotSubmitted,
         }
@@ -51,25 +51,25 @@ impl ToolTrial {
         operations: &dyn ConsoleOperations,
         session: &ConsoleSession,
         tool: &ToolDetail,
-        filled: FieldValues,
+        values: FieldValues,
     ) -> Self {
-        let form = ToolForm::from_schema(&tool.input, filled.contains_key("raw"));
-        if filled.get("schema") != Some(&form.digest.to_string()) {
+        let form = ToolForm::from_schema(&tool.input, values.contains_key("raw"));
+        if values.get("schema") != Some(&form.digest.to_string()) {
             return Self {
                 form,
-                filled,
+                values,
                 outcome: TrialOutcome::Outdated,
             };
         }
-        let ended = match form.parse_arguments(&filled) {
-            Err(wrong) => TrialOutcome::InvalidFields(wrong),
+        let trial_outcome = match form.parse_arguments(&values) {
+            Err(errors) => TrialOutcome::InvalidFields(errors),
             Ok(arguments) => {
-                let allowed = filled.get("allow").and_then(|digest| parse_digest(digest));
+                let approved = values.get("allow").and_then(|digest| parse_digest(digest));
                 let call = operations.call_tool(
                     &session.viewer,
                     tool.row.name.clone(),
                     arguments,
-                    allowed,
+                    approved,
                 );
                 match call.await {
                     ConsoleCallOutcome::Question(text, digest) => {
@@ -89,8 +89,8 @@ impl ToolTrial {
         };
         Self {
             form,
-            filled,
-            outcome: ended,
+            values,
+            outcome: trial_outcome,
         }
     }
 }

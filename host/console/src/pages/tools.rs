@@ -14,33 +14,35 @@ const TOOLS_PER_PAGE: usize = 100;
 
 /// Renders the tools that contain `search`, starting at the index `offset`.
 pub(crate) fn tools(
-    desk: &PageContext,
+    context: &PageContext,
     session: &ConsoleSession,
-    wanted: &str,
-    from: usize,
+    search: &str,
+    offset: usize,
 ) -> Markup {
-    let found = desk.operations.tools(wanted.trim(), from, TOOLS_PER_PAGE);
-    let after = from.saturating_add(found.rows.len());
-    let to = |from: usize| {
+    let matching = context
+        .operations
+        .tools(search.trim(), offset, TOOLS_PER_PAGE);
+    let end = offset.saturating_add(matching.rows.len());
+    let page_link = |index: usize| {
         format!(
             "{PATH}/tools?{}",
-            encode_query(&[("q", wanted), ("from", &from.to_string())])
+            encode_query(&[("q", search), ("from", &index.to_string())])
         )
     };
     let body = html! {
-        (search_form("/tools", "Name, description or plugin", wanted, &html! {}))
+        (search_form("/tools", "Name, description or plugin", search, &html! {}))
         p.count {
-            (format_count(found.total, "tool"))
-            @if found.rows.len() < found.total && !found.rows.is_empty() { ", these are " (from + 1) " to " (after) }
+            (format_count(matching.total, "tool"))
+            @if matching.rows.len() < matching.total && !matching.rows.is_empty() { ", these are " (offset + 1) " to " (end) }
         }
-        @if found.rows.is_empty() {
-            p.empty { @if wanted.trim().is_empty() { "No plugin in service offers a tool." } @else { "No tool matches." } }
+        @if matching.rows.is_empty() {
+            p.empty { @if search.trim().is_empty() { "No plugin in service offers a tool." } @else { "No tool matches." } }
         }
-        (tool_rows(&found.rows, true))
-        @if from > 0 || after < found.total {
+        (tool_rows(&matching.rows, true))
+        @if offset > 0 || end < matching.total {
             nav.pages aria-label="Pages" {
-                @if from > 0 { a href=(to(from.saturating_sub(TOOLS_PER_PAGE))) rel="prev" { "Previous" } }
-                @if after < found.total { a href=(to(after)) rel="next" { "Next" } }
+                @if offset > 0 { a href=(page_link(offset.saturating_sub(TOOLS_PER_PAGE))) rel="prev" { "Previous" } }
+                @if end < matching.total { a href=(page_link(end)) rel="next" { "Next" } }
             }
         }
     };

@@ -22,14 +22,14 @@ impl Served {
         let listener = StdListener::bind(folder.path().join("1.sock")).unwrap();
         listener.set_nonblocking(true).unwrap();
         let access = ConsoleAccess::socket();
-        let opened = OpenedConsole {
+        let console = OpenedConsole {
             router: Router::new().route("/page", get(async || "shown")),
             access: access.clone(),
         };
         let serving = serve(
             UnixListener::from_std(listener).unwrap(),
             "/plugins".to_owned(),
-            move || Some(opened),
+            move || Some(console),
         );
         let serving = tokio::spawn(serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -193,10 +193,10 @@ async fn idle_connections_do_not_block_token_requests() {
     let mut answer = [0; 12];
     last.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
-    let ended = timeout(REQUEST_TIMEOUT, silent[0].read(&mut answer))
+    let closed = timeout(REQUEST_TIMEOUT, silent[0].read(&mut answer))
         .await
         .unwrap();
-    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
     forwarder::request_login(&served.socket()).await.unwrap();
     drop(silent);
     assert!(served.get("/page", "127.0.0.1").await.ends_with("shown"));

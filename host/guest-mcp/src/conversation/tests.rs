@@ -4,7 +4,7 @@ use toolbay_model::CompletionRequest;
 
 use super::*;
 
-fn said(
+fn next_request(
     speaker: &mut GuestConversation,
     ask: &GuestMethod<'_>,
 ) -> (Value, BTreeMap<String, String>) {
@@ -38,7 +38,7 @@ fn a_stateless_request_contains_its_whole_context() {
         arguments,
         headers: &[region, count],
     };
-    let (body, headers) = said(&mut speaker, &ask);
+    let (body, headers) = next_request(&mut speaker, &ask);
     assert_eq!(
         (&body["jsonrpc"], &body["id"], &body["method"]),
         (&json!("2.0"), &json!(1), &json!("tools/call"))
@@ -62,7 +62,7 @@ fn a_stateless_request_contains_its_whole_context() {
     );
     assert_eq!(headers["mcp-param-region"], "=?base64?WsO8cmljaA==?=");
     assert_eq!(headers["mcp-param-n"], "42");
-    let (body, headers) = said(&mut speaker, &GuestMethod::Resource { uri: "notes://ü" });
+    let (body, headers) = next_request(&mut speaker, &GuestMethod::Resource { uri: "notes://ü" });
     assert_eq!(
         (&body["id"], &body["params"]["uri"]),
         (&json!(2), &json!("notes://ü"))
@@ -73,13 +73,13 @@ fn a_stateless_request_contains_its_whole_context() {
 #[test]
 fn a_session_begins_with_a_handshake_and_later_requests_name_it() {
     let mut speaker = GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
-    let (body, headers) = said(&mut speaker, &GuestMethod::Initialize);
+    let (body, headers) = next_request(&mut speaker, &GuestMethod::Initialize);
     assert_eq!(body["params"]["protocolVersion"], NEWEST_WITH_SESSIONS);
     assert!(
         !headers.contains_key("mcp-protocol-version") && !headers.contains_key("mcp-session-id")
     );
     speaker.complete_handshake("2025-06-18", Some("s".into()));
-    let (body, headers) = said(&mut speaker, &GuestMethod::Initialized);
+    let (body, headers) = next_request(&mut speaker, &GuestMethod::Initialized);
     assert_eq!(
         body,
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -91,7 +91,7 @@ fn a_session_begins_with_a_handshake_and_later_requests_name_it() {
         ),
         ("2025-06-18", "s")
     );
-    let (body, headers) = said(
+    let (body, headers) = next_request(
         &mut speaker,
         &GuestMethod::List(crate::GuestList::Tools, Some("")),
     );
@@ -99,7 +99,7 @@ fn a_session_begins_with_a_handshake_and_later_requests_name_it() {
     assert!(!headers.contains_key("mcp-method"));
     speaker.complete_handshake("2025-03-26", None);
     let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
-    let (body, headers) = said(
+    let (body, headers) = next_request(
         &mut speaker,
         &GuestMethod::Prompt {
             name: "greet",
@@ -122,7 +122,7 @@ fn completions_are_requested_by_their_reference() {
         value: "7".into(),
         context: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
     };
-    let (body, _) = said(&mut speaker, &GuestMethod::Completion(&request));
+    let (body, _) = next_request(&mut speaker, &GuestMethod::Completion(&request));
     assert_eq!(
         body["params"]["ref"],
         json!({"type": "ref/resource", "uri": "notes://{id}"})

@@ -30,24 +30,24 @@ pub(super) async fn handle_batch(
             .into_iter()
             .filter(|revision| revision.features().batches);
         let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
-        let what = format!(
+        let reason = format!(
             "batches are supported only in revision {}",
             dates.join(", ")
         );
         return session
-            .reject(Error::new(INVALID_REQUEST, what), reply)
+            .reject(Error::new(INVALID_REQUEST, reason), reply)
             .await;
     }
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let mut calls = Vec::new();
     for message in messages {
         match message {
             Ok(Message::Request(request)) => {
                 match start_batch_item(session, caller, &request).await {
-                    Ok(InBatch::Answer(answer)) => answers.push(answer),
-                    Ok(InBatch::Call(call)) => calls.push(call),
+                    Ok(BatchItem::Response(answer)) => responses.push(answer),
+                    Ok(BatchItem::Call(call)) => calls.push(call),
                     Err(error) => {
-                        answers.push(session.encode_rejection(&error.with_id(&request.id)));
+                        responses.push(session.encode_rejection(&error.with_id(&request.id)));
                     }
                 }
             }
@@ -57,13 +57,13 @@ pub(super) async fn handle_batch(
             Ok(Message::Response { id, outcome }) => {
                 handle_response(session, caller, id.as_ref(), outcome);
             }
-            Err(error) => answers.push(session.encode_rejection(&error)),
+            Err(error) => responses.push(session.encode_rejection(&error)),
         }
     }
     session.spawn_call(run_calls(
         Arc::clone(session),
         calls,
-        answers,
+        responses,
         reply.clone(),
     ));
 }
@@ -76,7 +76,7 @@ pub(super) async fn handle_batch(
 async fn run_calls(
     session: Arc<Session>,
     calls: Vec<Box<PendingCall>>,
-    mut answers: Vec<OutgoingMessage>,
+    mut responses: Vec<OutgoingMessage>,
     reply: Outbox,
 ) {
     let mut running = Vec::new();
@@ -89,37 +89,39 @@ async fn run_calls(
     {
         match call {
             ModeResolution::Ready(call) => running.push(call),
-            ModeResolution::Refused(error) => answers.push(session.encode_rejection(&error)),
+            ModeResolution::Refused(error) => responses.push(session.encode_rejection(&error)),
             ModeResolution::Cancelled => {}
         }
     }
-    let ended = join_all(
+    let finished_calls = join_all(
         running
             .into_iter()
             .map(|call| request_run::run_call(call, &session, &reply)),
     )
     .await;
-    let bytes: usize = ended
+    let bytes: usize = finished_calls
         .iter()
         .map(EncodedCall::bytes)
-        .chain(answers.iter().map(|answer| answer.text.len()))
+        .chain(responses.iter().map(|answer| answer.text.len()))
         .sum();
     let capacity = reply.reserve(bytes).await;
-    let (ended, places): (Vec<_>, Vec<_>) =
-        ended.into_iter().map(|call| call.finish(&session)).unzip();
-    answers.extend(ended.into_iter().flatten());
-    if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
-        let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
+    let (call_responses, queue_places): (Vec<_>, Vec<_>) = finished_calls
+        .into_iter()
+        .map(|call| call.finish(&session))
+        .unzip();
+    responses.extend(call_responses.into_iter().flatten());
+    if let Some(capacity) = capacity.filter(|_| !responses.is_empty()) {
+        let texts: Vec<Vec<u8>> = responses.into_iter().map(|answer| answer.text).collect();
         capacity.send(OutgoingMessage::response(
             [b"[".as_slice(), &texts.join(&b','), b"]"].concat(),
         ));
     }
-    drop(places);
+    drop(queue_places);
 }
 
 /// A request of a batch: either its response or a call to run.
-enum InBatch {
-    Answer(OutgoingMessage),
+enum BatchItem {
+    Response(OutgoingMessage),
     Call(Box<PendingCall>),
 }
 
@@ -127,18 +129,19 @@ async fn start_batch_item(
     session: &Arc<Session>,
     caller: &Caller,
     request: &Request<'_>,
-) -> Result<InBatch, Error> {
-    let rules = session.request_context(request.params)?;
-    match (resolve_method(session, request, rules.as_ref())?, rules) {
+) -> Result<BatchItem, Error> {
+    let context = session.request_context(request.params)?;
+    match (resolve_method(session, request, context.as_ref())?, context) {
         (McpMethod::Initialize, _) => Err(Error::new(
             INVALID_REQUEST,
             "initialize must not be part of a batch",
         )),
-        (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            request_run::begin_call(session, caller, request, read, rules).map(InBatch::Call)
+        (method, Some(context)) if let Some(read_params) = params_reader(method) => {
+            request_run::begin_call(session, caller, request, read_params, context)
+                .map(BatchItem::Call)
         }
-        (method, rules) => Ok(InBatch::Answer(
-            respond(session, caller, request, method, rules).await,
+        (method, context) => Ok(BatchItem::Response(
+            respond(session, caller, request, method, context).await,
         )),
     }
 }

@@ -26,8 +26,8 @@ pub(crate) async fn receive(
 ) {
     match incoming {
         Ok(IncomingContent::Single(Message::Request(request))) => {
-            let rules = session.request_context(request.params);
-            handle_request(session, caller, request, rules, reply).await;
+            let context = session.request_context(request.params);
+            handle_request(session, caller, request, context, reply).await;
         }
         Ok(IncomingContent::Single(Message::Notification { method, params })) => {
             handle_notification(session, &method, params, reply);
@@ -47,39 +47,42 @@ pub(crate) async fn handle_request(
     session: &Arc<Session>,
     caller: &Caller,
     request: Request<'_>,
-    rules: Result<Option<RequestContext>, Error>,
+    context: Result<Option<RequestContext>, Error>,
     reply: &Outbox,
 ) {
-    let (method, rules) = match rules
-        .and_then(|rules| Ok((resolve_method(session, &request, rules.as_ref())?, rules)))
-    {
-        Ok(known) => known,
+    let (method, context) = match context.and_then(|context| {
+        Ok((
+            resolve_method(session, &request, context.as_ref())?,
+            context,
+        ))
+    }) {
+        Ok(resolved) => resolved,
         Err(error) => return session.reject(error.with_id(&request.id), reply).await,
     };
-    match (method, rules) {
-        (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            request_run::run_request(session, caller, &request, read, rules, reply).await;
+    match (method, context) {
+        (method, Some(context)) if let Some(read_params) = params_reader(method) => {
+            request_run::run_request(session, caller, &request, read_params, context, reply).await;
         }
-        (McpMethod::TaskResult, Some(rules)) => {
+        (McpMethod::TaskResult, Some(context)) => {
             if let Err(error) =
-                task_result::open(session, caller, &request, rules.revision, reply).await
+                task_result::open(session, caller, &request, context.revision, reply).await
             {
                 session.reject(error.with_id(&request.id), reply).await;
             }
         }
-        (McpMethod::Listen, Some(rules)) => {
-            if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
+        (McpMethod::Listen, Some(context)) => {
+            if let Err(error) = listen::open(session, caller, &request, &context, reply) {
                 session.reject(error.with_id(&request.id), reply).await;
             }
         }
-        (method, Some(rules))
+        (method, Some(context))
             if method.waits_for_plugins() && !session.server.loading().is_complete() =>
         {
-            respond_when_loaded(session, caller, request, method, rules, reply).await;
+            respond_when_loaded(session, caller, request, method, context, reply).await;
         }
-        (method, rules) => {
+        (method, context) => {
             reply
-                .send(respond(session, caller, &request, method, rules).await)
+                .send(respond(session, caller, &request, method, context).await)
                 .await;
         }
     }
@@ -91,21 +94,21 @@ async fn respond_when_loaded(
     caller: &Caller,
     request: Request<'_>,
     method: McpMethod,
-    rules: RequestContext,
+    context: RequestContext,
     reply: &Outbox,
 ) {
     let id = request.id;
     let bytes = request.params.map_or(0, |params| params.get().len());
-    let held = match session.intake.try_reserve(&caller.name, bytes) {
-        Ok(held) => held,
+    let reservation = match session.request_quota.try_reserve(&caller.name, bytes) {
+        Ok(reserved) => reserved,
         Err(exhausted) => {
-            let what = busy_rejection(exhausted).reason.to_string();
-            let error = Error::new(INVALID_REQUEST, what).with_id(&id);
+            let reason = busy_rejection(exhausted).reason.to_string();
+            let error = Error::new(INVALID_REQUEST, reason).with_id(&id);
             return session.reject(error, reply).await;
         }
     };
     let params = request.params.map(ToOwned::to_owned);
-    let waiting = Arc::clone(session);
+    let owned_session = Arc::clone(session);
     let caller = caller.clone();
     let reply = reply.clone();
     session.spawn(async move {
@@ -115,8 +118,8 @@ async fn respond_when_loaded(
             params: params.as_deref(),
         };
         reply
-            .send(respond(&waiting, &caller, &request, method, Some(rules)).await)
+            .send(respond(&owned_session, &caller, &request, method, Some(context)).await)
             .await;
-        drop(held);
+        drop(reservation);
     });
 }

@@ -11,7 +11,7 @@ use crate::session::client_session::{Session, SessionChannel};
 pub(super) fn resolve_method(
     session: &Session,
     request: &Request<'_>,
-    rules: Option<&RequestContext>,
+    context: Option<&RequestContext>,
 ) -> Result<McpMethod, Error> {
     let unknown = || {
         Error::new(
@@ -20,14 +20,14 @@ pub(super) fn resolve_method(
         )
     };
     let method = McpMethod::parse(&request.method).ok_or_else(unknown)?;
-    match rules {
-        Some(rules) if method.is_defined_in(rules.revision) => {
+    match context {
+        Some(context) if method.is_defined_in(context.revision) => {
             if session.channel == SessionChannel::OneRequest && method.changes_session_state() {
-                let what = format!(
+                let reason = format!(
                     "{} needs a session, and this server has none (http.sessions)",
                     method.name()
                 );
-                return Err(Error::new(METHOD_NOT_FOUND, what));
+                return Err(Error::new(METHOD_NOT_FOUND, reason));
             }
             Ok(method)
         }

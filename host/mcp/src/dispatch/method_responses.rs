@@ -26,16 +26,16 @@ pub(super) async fn respond(
     caller: &Caller,
     request: &Request<'_>,
     method: McpMethod,
-    rules: Option<RequestContext>,
+    context: Option<RequestContext>,
 ) -> OutgoingMessage {
-    let revision = rules.as_ref().map(|rules| rules.revision);
+    let revision = context.as_ref().map(|rules| rules.revision);
     let params = request.params;
-    if let (McpMethod::GetTask, Some(rules)) = (method, &rules) {
-        let answered = get_task::answer(session, caller, &request.id, params, rules).await;
-        return answered
+    if let (McpMethod::GetTask, Some(context)) = (method, &context) {
+        let task_response = get_task::answer(session, caller, &request.id, params, context).await;
+        return task_response
             .unwrap_or_else(|error| session.encode_rejection(&error.with_id(&request.id)));
     }
-    let answered: MethodResult = match (method, revision) {
+    let outcome: MethodResult = match (method, revision) {
         (McpMethod::Initialize, _) => initialize::answer(session, caller, params).await,
         (McpMethod::Ping, _) => ping::answer(params),
         (McpMethod::SetLevel, _) => set_level::answer(session, params),
@@ -43,11 +43,11 @@ pub(super) async fn respond(
         (McpMethod::Subscribe, Some(revision)) => {
             subscribe::subscribe(session, caller, params, revision).await
         }
-        (McpMethod::CancelTask, _) if let Some(rules) = &rules => {
-            cancel_task::answer(session, caller, params, rules).await
+        (McpMethod::CancelTask, _) if let Some(context) = &context => {
+            cancel_task::answer(session, caller, params, context).await
         }
-        (McpMethod::UpdateTask, _) if let Some(rules) = &rules => {
-            update_task::answer(session, caller, params, rules).await
+        (McpMethod::UpdateTask, _) if let Some(context) = &context => {
+            update_task::answer(session, caller, params, context).await
         }
         (McpMethod::ListTasks, Some(revision)) => {
             list_tasks::answer(session, caller, params, revision).await
@@ -66,7 +66,7 @@ pub(super) async fn respond(
         // Refused by `resolve_method`.
         (_, None) => Err(missing_session()),
     };
-    match answered {
+    match outcome {
         Ok(result) => session.encode_result(&request.id, result, revision),
         Err(error) => session.encode_rejection(&error.with_id(&request.id)),
     }

@@ -51,7 +51,7 @@ pub(crate) trait PagedList {
     }
 
     /// Returns the item's JSON.
-    fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
+    fn to_serializable(entry: &Self::Entry, revision: Revision) -> impl Serialize;
 }
 
 /// A page whose items have the type of their list.
@@ -59,7 +59,7 @@ pub(crate) struct TypedPage<T> {
     /// The items, in the order of their names or URIs.
     pub(crate) items: Vec<Arc<T>>,
     /// True if more items follow these.
-    pub(crate) more: bool,
+    pub(crate) has_more: bool,
     /// The view of the lists that the page is part of.
     view: CallerView,
 }
@@ -143,7 +143,7 @@ pub(crate) async fn list_result<P: PagedList>(
     session.wait_for_plugins().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
     if revision.features().sessions {
-        session.known.record_listed(
+        session.client_lists.record_listed(
             &caller.rights,
             P::LIST,
             view,
@@ -169,22 +169,22 @@ async fn page<P: PagedList>(
     revision: Revision,
 ) -> Result<(Arc<CachedPage>, CallerView), Error> {
     let server = &session.server;
-    let listings = server.listings();
+    let page_cache = server.page_cache();
     let options = server.options();
     let schemas = caller.preferences.schemas.unwrap_or(options.schemas);
-    let written = (revision, schemas);
-    let find = || {
+    let form = (revision, schemas);
+    let find_cached = || {
         let view = server.lists().view(&caller.rights);
-        listings
-            .get(&PageKey::new(P::LIST, view, written, after))
+        page_cache
+            .get(&PageKey::new(P::LIST, view, form, after))
             .map(|page| (page, view))
     };
-    if let Some(found) = find() {
-        return Ok(found);
+    if let Some(cached) = find_cached() {
+        return Ok(cached);
     }
-    let _writing = listings.lock_writer().await;
-    if let Some(found) = find() {
-        return Ok(found);
+    let _encoding_guard = page_cache.lock_encoding().await;
+    if let Some(cached) = find_cached() {
+        return Ok(cached);
     }
     let query = PageQuery {
         list: selection(P::LIST),
@@ -193,7 +193,11 @@ async fn page<P: PagedList>(
         rights: &caller.rights,
     };
     let page = server.lists().page(&query);
-    let TypedPage { items, more, view } = page.and_then(read_page::<P>).ok_or_else(|| {
+    let TypedPage {
+        items,
+        has_more: more,
+        view,
+    } = page.and_then(read_page::<P>).ok_or_else(|| {
         internal_error(&format!(
             "the host has no list of {}",
             P::LIST.result_member()
@@ -201,9 +205,9 @@ async fn page<P: PagedList>(
     })?;
     let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(server));
     let page = Arc::new(encode_page_blocking::<P>(items, more, revision, portable).await?);
-    listings.insert(
-        view.listing,
-        PageKey::new(P::LIST, view, written, after),
+    page_cache.insert(
+        view.version,
+        PageKey::new(P::LIST, view, form, after),
         Arc::clone(&page),
     );
     Ok((page, view))
@@ -222,16 +226,24 @@ fn selection(list: ListKind) -> ListSelection<'static> {
 
 /// Returns the page with typed items; `None` if they belong to another list.
 pub(crate) fn read_page<P: PagedList>(page: ListPage) -> Option<TypedPage<P::Entry>> {
-    let ListPage { items, more, view } = page;
+    let ListPage {
+        items,
+        has_more: more,
+        view,
+    } = page;
     let items = P::items(items)?;
-    Some(TypedPage { items, more, view })
+    Some(TypedPage {
+        items,
+        has_more: more,
+        view,
+    })
 }
 
 /// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of
 /// text. If `portable` is given, it converts the items.
 pub(crate) async fn encode_page_blocking<P: PagedList>(
     items: Vec<Arc<P::Entry>>,
-    more: bool,
+    has_more: bool,
     revision: Revision,
     portable: Option<Arc<McpServer>>,
 ) -> Result<CachedPage, Error> {
@@ -241,9 +253,9 @@ pub(crate) async fn encode_page_blocking<P: PagedList>(
                 .into_iter()
                 .map(|item| P::portable(&server, item))
                 .collect();
-            encode_page::<P>(&items, more, revision)
+            encode_page::<P>(&items, has_more, revision)
         }
-        None => encode_page::<P>(&items, more, revision),
+        None => encode_page::<P>(&items, has_more, revision),
     })
     .await;
     page.map_err(|error| internal_error(&format!("writing a list failed: {error}")))
@@ -252,21 +264,27 @@ pub(crate) async fn encode_page_blocking<P: PagedList>(
 /// Encodes a page of these items, as far as they fit. `has_more` is true if others follow them.
 fn encode_page<P: PagedList>(
     items: &[Arc<P::Entry>],
-    more: bool,
+    has_more: bool,
     revision: Revision,
 ) -> CachedPage {
-    let mut room = MAX_PAGE_BYTES;
-    let fit = |entry: &&Arc<P::Entry>| {
-        room.checked_sub(P::size(entry))
-            .map(|left| room = left)
+    let mut remaining_bytes = MAX_PAGE_BYTES;
+    let fits = |entry: &&Arc<P::Entry>| {
+        remaining_bytes
+            .checked_sub(P::size(entry))
+            .map(|left| remaining_bytes = left)
             .is_some()
     };
-    let fitting = items.iter().take_while(fit).count().max(1);
-    let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
-    let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
-    let last = page.last().filter(|_| more || !rest.is_empty());
+    let fitting_count = items.iter().take_while(fits).count().max(1);
+    let (page, rest) = items
+        .split_at_checked(fitting_count)
+        .unwrap_or((items, &[]));
+    let serializable_items: Vec<_> = page
+        .iter()
+        .map(|entry| P::to_serializable(entry, revision))
+        .collect();
+    let last = page.last().filter(|_| has_more || !rest.is_empty());
     CachedPage {
-        items: JsonText::from_serializable(&shaped),
+        items: JsonText::from_serializable(&serializable_items),
         next: last.map(|entry| P::name(entry).to_owned()),
     }
 }
@@ -299,7 +317,7 @@ mod tests {
             tool.size()
         }
 
-        fn shape(tool: &Tool, _revision: Revision) -> impl Serialize {
+        fn to_serializable(tool: &Tool, _revision: Revision) -> impl Serialize {
             serde_json::json!({"name": tool.name})
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn handle_response(
 ) {
     if !session
         .pending
-        .respond(id, outcome, &session.intake, &caller.name)
+        .respond(id, outcome, &session.request_quota, &caller.name)
     {
         tracing::debug!("ignored a response to a request that is not waiting for one");
     }

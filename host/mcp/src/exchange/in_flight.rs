@@ -57,14 +57,14 @@ impl InFlight {
     /// Removes a request that has ended. Returns false if the client has cancelled it.
     pub(crate) fn finish(&self, request: &RegisteredRequest) -> bool {
         let mut table = self.table();
-        let is_own = table
+        let is_registered = table
             .requests
             .get(&request.id)
             .is_some_and(|(number, _)| *number == request.number);
-        if is_own {
+        if is_registered {
             table.requests.remove(&request.id);
         }
-        is_own
+        is_registered
     }
 
     /// Cancels the request with this id and frees the id. Returns false if there is no such

@@ -29,13 +29,13 @@ pub(crate) struct PeerObserver {
     target: String,
     revision: Revision,
     /// Lowest level of log messages to send; `None` sends none.
-    log: Option<LogLevel>,
+    min_log_level: Option<LogLevel>,
     /// The progress token and its rate limiter; `None` if the peer requested no progress.
     progress: Option<(RequestId, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
     /// The last progress value sent. Values must increase, even if the call enters the plugin again
     /// and its progress restarts.
-    last: Mutex<Option<f64>>,
+    last_progress: Mutex<Option<f64>>,
     /// Subscribers of resource changes.
     updates: ResourceUpdates,
 }
@@ -44,7 +44,7 @@ impl PeerObserver {
     pub(crate) fn new(
         outbox: Outbox,
         target: &str,
-        rules: &RequestContext,
+        context: &RequestContext,
         token: Option<RequestId>,
         cancel: CancellationToken,
         updates: ResourceUpdates,
@@ -54,11 +54,11 @@ impl PeerObserver {
         Self {
             outbox,
             target: target.to_owned(),
-            revision: rules.revision,
-            log: rules.log,
+            revision: context.revision,
+            min_log_level: context.min_log_level,
             progress,
             cancel,
-            last: Mutex::default(),
+            last_progress: Mutex::default(),
             updates,
         }
     }
@@ -79,7 +79,10 @@ struct ProgressParams<'a> {
 impl CallObserver for PeerObserver {
     fn log(&self, level: LogLevel, message: &str) {
         // The sandbox already enforces `limits.log`.
-        if self.log.is_some_and(|least| level >= least) {
+        if self
+            .min_log_level
+            .is_some_and(|min_level| level >= min_level)
+        {
             let params = json!({"level": level, "logger": self.target, "data": message});
             self.outbox
                 .try_send(OutgoingMessage::notification(jsonrpc::notification(
@@ -94,7 +97,7 @@ impl CallObserver for PeerObserver {
             return;
         };
         {
-            let mut last = self.last.lock();
+            let mut last = self.last_progress.lock();
             if last.is_some_and(|last| progress.progress <= last) || limiter.check().is_err() {
                 return;
             }
@@ -116,7 +119,7 @@ impl CallObserver for PeerObserver {
         self.updates.notify_changed(uri);
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 }

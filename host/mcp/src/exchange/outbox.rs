@@ -37,15 +37,15 @@ pub(crate) enum OutgoingKind {
     /// A request from the server.
     Request,
     /// The response to a request that was processed: a result or an error.
-    Answer,
+    Response,
     /// The response to a request that was rejected before it was processed, with the error's code.
-    Refusal(i32),
+    Rejection(i32),
 }
 
 impl OutgoingKind {
     /// Returns whether the message responds to a client message.
     pub(crate) fn is_response(self) -> bool {
-        matches!(self, Self::Answer | Self::Refusal(_))
+        matches!(self, Self::Response | Self::Rejection(_))
     }
 }
 
@@ -72,7 +72,7 @@ impl OutgoingMessage {
     pub(crate) fn rejection(text: Vec<u8>, code: i32) -> Self {
         Self {
             text,
-            kind: OutgoingKind::Refusal(code),
+            kind: OutgoingKind::Rejection(code),
             retry_after: None,
         }
     }
@@ -81,7 +81,7 @@ impl OutgoingMessage {
     pub(crate) fn response(text: Vec<u8>) -> Self {
         Self {
             text,
-            kind: OutgoingKind::Answer,
+            kind: OutgoingKind::Response,
             retry_after: None,
         }
     }
@@ -91,14 +91,14 @@ impl OutgoingMessage {
 /// is small, and allocates no queue slots before there are messages.
 #[derive(Debug)]
 struct OutboxQueue {
-    waiting: Mutex<OutboxState>,
+    state: Mutex<OutboxState>,
     /// Available capacity, in bytes. Senders wait for it in order. Closed when the peer has
     /// disconnected.
-    room: Semaphore,
+    byte_permits: Semaphore,
     /// Notified when a message is queued or the last sender is dropped.
-    arrived: Notify,
+    changed: Notify,
     /// Notified when the peer disconnects.
-    left: Notify,
+    disconnected: Notify,
 }
 
 #[derive(Debug)]
@@ -121,13 +121,13 @@ pub(crate) struct OutboxReceiver(Arc<OutboxQueue>);
 /// Creates an empty queue.
 pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
     let queue = Arc::new(OutboxQueue {
-        waiting: Mutex::new(OutboxState {
+        state: Mutex::new(OutboxState {
             messages: VecDeque::new(),
             senders: 1,
         }),
-        room: Semaphore::new(MAX_QUEUED_BYTES as usize),
-        arrived: Notify::new(),
-        left: Notify::new(),
+        byte_permits: Semaphore::new(MAX_QUEUED_BYTES as usize),
+        changed: Notify::new(),
+        disconnected: Notify::new(),
     });
     (Outbox(Arc::clone(&queue)), OutboxReceiver(queue))
 }
@@ -135,21 +135,21 @@ pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
 /// Reserved capacity for one message, which can be queued immediately.
 pub(crate) struct OutboxPermit<'a> {
     queue: &'a OutboxQueue,
-    room: u32,
+    permits: u32,
 }
 
 impl OutboxPermit<'_> {
     /// Queues the message.
     pub(crate) fn send(mut self, message: OutgoingMessage) {
         // `drop` releases nothing after this.
-        let room = std::mem::take(&mut self.room);
-        self.queue.push(message, room);
+        let permits = std::mem::take(&mut self.permits);
+        self.queue.push(message, permits);
     }
 }
 
 impl Drop for OutboxPermit<'_> {
     fn drop(&mut self) {
-        self.queue.room.add_permits(self.room as usize);
+        self.queue.byte_permits.add_permits(self.permits as usize);
     }
 }
 
@@ -163,18 +163,18 @@ fn permits_for(bytes: usize) -> u32 {
 
 impl OutboxQueue {
     fn lock(&self) -> MutexGuard<'_, OutboxState> {
-        self.waiting.lock()
+        self.state.lock()
     }
 
-    fn push(&self, message: OutgoingMessage, room: u32) {
-        let queued = Box::new((message, room));
-        let mut waiting = self.lock();
+    fn push(&self, message: OutgoingMessage, permits: u32) {
+        let queued = Box::new((message, permits));
+        let mut state = self.lock();
         // A message for a disconnected peer would never be received.
-        if !self.room.is_closed() {
-            waiting.messages.push_back(queued);
+        if !self.byte_permits.is_closed() {
+            state.messages.push_back(queued);
         }
-        drop(waiting);
-        self.arrived.notify_one();
+        drop(state);
+        self.changed.notify_one();
     }
 }
 
@@ -187,12 +187,12 @@ impl Clone for Outbox {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        waiting.senders -= 1;
-        let is_last = waiting.senders == 0;
-        drop(waiting);
+        let mut state = self.0.lock();
+        state.senders -= 1;
+        let is_last = state.senders == 0;
+        drop(state);
         if is_last {
-            self.0.arrived.notify_one();
+            self.0.changed.notify_one();
         }
     }
 }
@@ -200,39 +200,44 @@ impl Drop for Outbox {
 impl Outbox {
     /// Sends a message, and waits for capacity. Drops the message if the peer has disconnected.
     pub(crate) async fn send(&self, message: OutgoingMessage) {
-        if let Some(capacity) = self.reserve(message.text.len()).await {
-            capacity.send(message);
+        if let Some(permit) = self.reserve(message.text.len()).await {
+            permit.send(message);
         }
     }
 
     /// Waits for capacity for one message of up to this many bytes. Returns `None` if the peer has
     /// disconnected.
     pub(crate) async fn reserve(&self, bytes: usize) -> Option<OutboxPermit<'_>> {
-        let room = permits_for(bytes);
-        self.0.room.acquire_many(room).await.ok()?.forget();
+        let permits = permits_for(bytes);
+        self.0
+            .byte_permits
+            .acquire_many(permits)
+            .await
+            .ok()?
+            .forget();
         Some(OutboxPermit {
             queue: &self.0,
-            room,
+            permits,
         })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise. For messages that may be lost,
     /// such as progress.
     pub(crate) fn try_send(&self, message: OutgoingMessage) {
-        let room = permits_for(message.text.len());
-        if let Ok(permit) = self.0.room.try_acquire_many(room) {
+        let permits = permits_for(message.text.len());
+        if let Ok(permit) = self.0.byte_permits.try_acquire_many(permits) {
             permit.forget();
-            self.0.push(message, room);
+            self.0.push(message, permits);
         }
     }
 
     /// Waits until the peer disconnects.
     pub(crate) async fn closed(&self) {
-        let mut left = pin!(self.0.left.notified());
+        let mut disconnected = pin!(self.0.disconnected.notified());
         // The registration also catches a peer that disconnects before the wait.
-        left.as_mut().enable();
-        if !self.0.room.is_closed() {
-            left.await;
+        disconnected.as_mut().enable();
+        if !self.0.byte_permits.is_closed() {
+            disconnected.await;
         }
     }
 }
@@ -248,14 +253,14 @@ impl OutboxReceiver {
                 some => return some,
             }
             // `Notify` retains a notification that arrives in between.
-            self.0.arrived.notified().await;
+            self.0.changed.notified().await;
         }
     }
 
     /// Returns the next message if one is queued, and releases its capacity.
     pub(crate) fn try_recv(&self) -> Option<OutgoingMessage> {
-        let (message, room) = *self.0.lock().messages.pop_front()?;
-        self.0.room.add_permits(room as usize);
+        let (message, permits) = *self.0.lock().messages.pop_front()?;
+        self.0.byte_permits.add_permits(permits as usize);
         Some(message)
     }
 
@@ -267,26 +272,26 @@ impl OutboxReceiver {
     /// Returns a future that completes at the next change: a message is queued, the last sender is
     /// dropped, or [`OutboxReceiver::wake`] is called.
     pub(crate) fn changed(&self) -> Notified<'_> {
-        self.0.arrived.notified()
+        self.0.changed.notified()
     }
 
     /// Wakes every task that waits for a change.
     pub(crate) fn wake(&self) {
-        self.0.arrived.notify_waiters();
+        self.0.changed.notify_waiters();
         // Also covers a task that is about to wait.
-        self.0.arrived.notify_one();
+        self.0.changed.notify_one();
     }
 }
 
 impl Drop for OutboxReceiver {
     fn drop(&mut self) {
         // The lock prevents messages from being queued afterwards.
-        let mut waiting = self.0.lock();
-        self.0.room.close();
-        let messages = std::mem::take(&mut waiting.messages);
-        drop(waiting);
+        let mut state = self.0.lock();
+        self.0.byte_permits.close();
+        let messages = std::mem::take(&mut state.messages);
+        drop(state);
         drop(messages);
-        self.0.left.notify_waiters();
+        self.0.disconnected.notify_waiters();
     }
 }
 
@@ -329,7 +334,7 @@ mod tests {
         assert!(messages.try_recv().is_none(), "one more was dropped");
         drop(outbox.reserve(MAX_QUEUED_BYTES as usize).await.unwrap());
         assert_eq!(
-            outbox.0.room.available_permits(),
+            outbox.0.byte_permits.available_permits(),
             MAX_QUEUED_BYTES as usize,
             "what is not used is free again"
         );

@@ -42,7 +42,7 @@ pub struct ResourceUpdates {
 struct UpdatesState {
     subscriptions: Mutex<SubscriptionTable>,
     /// The number of the next subscriber.
-    next: AtomicU64,
+    next_number: AtomicU64,
     /// The quota on bytes of subscriptions.
     quota: Arc<SharedQuota>,
 }
@@ -62,7 +62,7 @@ struct MarkedUris {
 #[derive(Default)]
 struct MarkQueue {
     order: VecDeque<Arc<str>>,
-    known: HashSet<Arc<str>>,
+    members: HashSet<Arc<str>>,
 }
 
 /// A subscriber. Dropping it ends all of its subscriptions.
@@ -71,7 +71,7 @@ pub(crate) struct UpdateSubscriber {
     number: u64,
     marked: Arc<MarkedUris>,
     /// The subscribed URIs, and the bytes that each occupies in the caller's quota.
-    named: Mutex<HashMap<Arc<str>, QuotaPortion>>,
+    portions: Mutex<HashMap<Arc<str>, QuotaPortion>>,
 }
 
 /// The reason that a subscription was rejected.
@@ -82,14 +82,14 @@ pub(crate) enum SubscriptionRefused {
     /// The subscriber has [`MAX_SUBSCRIPTIONS`] subscriptions.
     TooMany,
     /// The subscriptions of the caller, or of all callers, have reached their limit in bytes.
-    NoRoom(QuotaExhausted),
+    OverQuota(QuotaExhausted),
 }
 
 impl Default for ResourceUpdates {
     fn default() -> Self {
         let shared = UpdatesState {
             subscriptions: Mutex::default(),
-            next: AtomicU64::default(),
+            next_number: AtomicU64::default(),
             quota: SharedQuota::new(MAX_TOTAL_BYTES, MAX_CALLER_BYTES),
         };
         Self {
@@ -117,16 +117,16 @@ impl fmt::Display for SubscriptionRefused {
                     "there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the maximum: unsubscribe from some first"
                 )
             }
-            Self::NoRoom(exhausted) => {
-                let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
+            Self::OverQuota(exhausted) => {
+                let owner = if matches!(exhausted, QuotaExhausted::Own(_)) {
                     "this caller"
                 } else {
                     "all callers"
                 };
-                let most = exhausted.limit();
+                let limit = exhausted.limit();
                 write!(
                     f,
-                    "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first"
+                    "the subscriptions of {owner} may take {limit} bytes together: unsubscribe from some first"
                 )
             }
         }
@@ -139,23 +139,23 @@ impl ResourceUpdates {
     pub fn notify_changed(&self, uri: &str) {
         let subscriptions = self.subscriptions();
         for named in ancestors_and_self(uri) {
-            let Some((named, subscribers)) = subscriptions.get_key_value(named) else {
+            let Some((ancestor, subscribers)) = subscriptions.get_key_value(named) else {
                 continue;
             };
             for marked in subscribers.values() {
-                marked.mark(named);
+                marked.mark(ancestor);
             }
         }
     }
 
     /// Creates a subscriber without subscriptions.
     pub(crate) fn subscriber(&self) -> UpdateSubscriber {
-        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.shared.next_number.fetch_add(1, Ordering::Relaxed);
         UpdateSubscriber {
             updates: self.clone(),
             number,
             marked: Arc::default(),
-            named: Mutex::default(),
+            portions: Mutex::default(),
         }
     }
 
@@ -196,26 +196,26 @@ fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
     let slashes = start
         .match_indices('/')
         .map(|(place, _)| place)
-        .filter(|place| !is_scheme_slash(start, *place));
-    let above = slashes
+        .filter(|position| !is_scheme_slash(start, *position));
+    let ancestors = slashes
         .take(MAX_ANCESTORS)
-        .flat_map(move |place| [start.get(..place), start.get(..=place)])
+        .flat_map(move |position| [start.get(..position), start.get(..=position)])
         .flatten();
-    above
-        .filter(move |above| Some(*above) != exact)
+    ancestors
+        .filter(move |ancestor| Some(*ancestor) != exact)
         .chain(exact)
 }
 
 /// Returns whether the slash at this position is one of those in `scheme://`.
-fn is_scheme_slash(uri: &str, place: usize) -> bool {
+fn is_scheme_slash(uri: &str, position: usize) -> bool {
     uri.find("://")
-        .is_some_and(|colon| place == colon + 1 || place == colon + 2)
+        .is_some_and(|colon| position == colon + 1 || position == colon + 2)
 }
 
 impl MarkedUris {
     fn mark(&self, uri: &Arc<str>) {
         let mut queue = self.lock_queue();
-        if queue.known.insert(Arc::clone(uri)) {
+        if queue.members.insert(Arc::clone(uri)) {
             queue.order.push_back(Arc::clone(uri));
             drop(queue);
             // Wake all waiters: one of them may be dropped before it sends the notification.
@@ -231,11 +231,11 @@ impl MarkedUris {
 
 impl MarkQueue {
     fn remove(&mut self, uri: &str) -> bool {
-        let was_known = self.known.remove(uri);
-        if was_known {
+        let was_marked = self.members.remove(uri);
+        if was_marked {
             self.order.retain(|marked| **marked != *uri);
         }
-        was_known
+        was_marked
     }
 }
 
@@ -250,11 +250,11 @@ impl UpdateSubscriber {
         if uri.len() > MAX_URI_BYTES {
             return Err(SubscriptionRefused::TooLong);
         }
-        let mut named = self.lock_portions();
-        if named.contains_key(uri) {
+        let mut portions = self.lock_portions();
+        if portions.contains_key(uri) {
             return Ok(());
         }
-        if named.len() >= MAX_SUBSCRIPTIONS {
+        if portions.len() >= MAX_SUBSCRIPTIONS {
             return Err(SubscriptionRefused::TooMany);
         }
         let portion = self
@@ -262,25 +262,25 @@ impl UpdateSubscriber {
             .shared
             .quota
             .try_reserve(caller, SUBSCRIPTION_OVERHEAD_BYTES + uri.len())
-            .map_err(SubscriptionRefused::NoRoom)?;
+            .map_err(SubscriptionRefused::OverQuota)?;
         let mut subscriptions = self.updates.subscriptions();
         // All subscribers share one copy of the URI.
-        let known = subscriptions
+        let shared_uri = subscriptions
             .get_key_value(uri)
             .map(|(known, _)| Arc::clone(known));
-        let uri = known.unwrap_or_else(|| uri.into());
+        let uri = shared_uri.unwrap_or_else(|| uri.into());
         subscriptions
             .entry(Arc::clone(&uri))
             .or_default()
             .insert(self.number, Arc::clone(&self.marked));
-        named.insert(uri, portion);
+        portions.insert(uri, portion);
         Ok(())
     }
 
     /// Ends the subscription to `uri`, if there is one.
     pub(crate) fn remove(&self, uri: &str) {
-        let mut named = self.lock_portions();
-        if named.remove(uri).is_some() {
+        let mut portions = self.lock_portions();
+        if portions.remove(uri).is_some() {
             self.unregister(&mut self.updates.subscriptions(), uri);
             self.marked.lock_queue().remove(uri);
         }
@@ -288,12 +288,12 @@ impl UpdateSubscriber {
 
     /// Ends all subscriptions.
     pub(crate) fn clear(&self) {
-        let mut named = self.lock_portions();
-        if named.is_empty() {
+        let mut portions = self.lock_portions();
+        if portions.is_empty() {
             return;
         }
         let mut subscriptions = self.updates.subscriptions();
-        for (uri, _portion) in named.drain() {
+        for (uri, _portion) in portions.drain() {
             self.unregister(&mut subscriptions, &uri);
         }
         drop(subscriptions);
@@ -302,11 +302,17 @@ impl UpdateSubscriber {
 
     /// Waits until a resource changed whose URI satisfies `is_visible`, and returns the subscribed
     /// URI. The URI stays marked until it is [cleared](Self::clear_mark).
-    pub(crate) async fn next_change(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
+    pub(crate) async fn next_change(&self, is_visible: impl Fn(&str) -> bool) -> Arc<str> {
         loop {
             // Created before the check, so that a mark in between also wakes this future.
             let added = self.marked.added.notified();
-            if let Some(uri) = self.marked.lock_queue().order.iter().find(|uri| may(uri)) {
+            if let Some(uri) = self
+                .marked
+                .lock_queue()
+                .order
+                .iter()
+                .find(|uri| is_visible(uri))
+            {
                 return Arc::clone(uri);
             }
             added.await;
@@ -331,7 +337,7 @@ impl UpdateSubscriber {
     // Held for a few instructions and never across an await. Lock order: this before the table of
     // all subscriptions.
     fn lock_portions(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
-        self.named.lock()
+        self.portions.lock()
     }
 }
 

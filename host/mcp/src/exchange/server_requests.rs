@@ -42,12 +42,12 @@ struct PendingTable {
 /// A pending request: its responses and its index among the requests of its call.
 struct WaitingRequest {
     responses: Arc<PendingResponses>,
-    number: usize,
+    index: usize,
 }
 
 /// The responses to the requests of one call.
 struct PendingResponses {
-    arrived: Mutex<Vec<Option<PendingResponse>>>,
+    received: Mutex<Vec<Option<PendingResponse>>>,
     notify: Notify,
 }
 
@@ -57,7 +57,7 @@ pub(crate) type PendingResponse = Result<(Box<str>, QuotaPortion), Error>;
 /// The requests of one call. Dropping it removes those that have no response.
 pub(crate) struct CallRequests<'a> {
     pending: &'a PendingClientRequests,
-    first: u64,
+    first_number: u64,
     responses: Arc<PendingResponses>,
     count: usize,
 }
@@ -66,7 +66,7 @@ impl PendingClientRequests {
     /// Registers `count` requests of one call. Returns `None` if too many are pending.
     pub(crate) fn register(&self, count: usize) -> Option<CallRequests<'_>> {
         let responses = PendingResponses {
-            arrived: Mutex::new((0..count).map(|_| None).collect()),
+            received: Mutex::new((0..count).map(|_| None).collect()),
             notify: Notify::new(),
         };
         let responses = Arc::new(responses);
@@ -81,18 +81,18 @@ impl PendingClientRequests {
         }
         let first = table.count;
         table.count += count as u64;
-        for (id, number) in (first..).zip(0..count) {
+        for (id, index) in (first..).zip(0..count) {
             table.waiting.insert(
                 id,
                 WaitingRequest {
                     responses: Arc::clone(&responses),
-                    number,
+                    index,
                 },
             );
         }
         Some(CallRequests {
             pending: self,
-            first,
+            first_number: first,
             responses,
             count,
         })
@@ -104,7 +104,7 @@ impl PendingClientRequests {
         &self,
         id: Option<&RequestId>,
         outcome: Result<&RawValue, Error>,
-        intake: &Arc<SharedQuota>,
+        request_quota: &Arc<SharedQuota>,
         caller: &str,
     ) -> bool {
         let mut table = self.table();
@@ -118,12 +118,12 @@ impl PendingClientRequests {
             .and_then(|number| number.parse().ok())
             .and_then(|number: u64| table.waiting.remove(&number));
         drop(table);
-        let Some(WaitingRequest { responses, number }) = waiting else {
+        let Some(WaitingRequest { responses, index }) = waiting else {
             return false;
         };
-        let response = outcome.and_then(|result| check_result(result, intake, caller));
-        if let Some(place) = responses.arrived().get_mut(number) {
-            *place = Some(response);
+        let response = outcome.and_then(|result| check_result(result, request_quota, caller));
+        if let Some(slot) = responses.lock_received().get_mut(index) {
+            *slot = Some(response);
         }
         responses.notify.notify_one();
         true
@@ -143,25 +143,29 @@ impl PendingClientRequests {
 
 /// Returns the text of a result, within bounds. Estimates its size without parsing: the sandbox
 /// parses it, at the guest's expense.
-fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> PendingResponse {
+fn check_result(
+    result: &RawValue,
+    request_quota: &Arc<SharedQuota>,
+    caller: &str,
+) -> PendingResponse {
     let text = result.get();
-    let refused = |what: &str| Error::new(INTERNAL_ERROR, what);
+    let rejection = |what: &str| Error::new(INTERNAL_ERROR, what);
     if !text.starts_with('{') {
-        return Err(refused("a result that is not an object"));
+        return Err(rejection("a result that is not an object"));
     }
     if text.len() > MAX_RESPONSE_BYTES || json_memory::decoded_size(text) > MAX_DECODED_BYTES {
-        return Err(refused("a result that is larger than 1 MiB"));
+        return Err(rejection("a result that is larger than 1 MiB"));
     }
-    let held = intake
+    let reservation = request_quota
         .try_reserve(caller, text.len())
-        .map_err(|_| refused("a result for which there is no capacity"))?;
-    Ok((text.into(), held))
+        .map_err(|_| rejection("a result for which there is no capacity"))?;
+    Ok((text.into(), reservation))
 }
 
 impl PendingResponses {
     // Held for a few instructions and never across an await.
-    fn arrived(&self) -> MutexGuard<'_, Vec<Option<PendingResponse>>> {
-        self.arrived.lock()
+    fn lock_received(&self) -> MutexGuard<'_, Vec<Option<PendingResponse>>> {
+        self.received.lock()
     }
 }
 
@@ -169,7 +173,7 @@ impl CallRequests<'_> {
     /// Returns the ids of the requests.
     pub(crate) fn ids(&self) -> Vec<RequestId> {
         let prefix = self.pending.table().prefix.clone();
-        (self.first..)
+        (self.first_number..)
             .take(self.count)
             .map(|number| format_id(&prefix, number))
             .collect()
@@ -178,7 +182,7 @@ impl CallRequests<'_> {
     /// Returns the ids of those among the first `sent` requests that have no response.
     pub(crate) fn unanswered(&self, sent: usize) -> Vec<RequestId> {
         let table = self.pending.table();
-        let open = (self.first..)
+        let open = (self.first_number..)
             .take(self.count.min(sent))
             .filter(|number| table.waiting.contains_key(number));
         open.map(|number| format_id(&table.prefix, number))
@@ -190,11 +194,11 @@ impl CallRequests<'_> {
     pub(crate) async fn responses(&self) -> Vec<Option<PendingResponse>> {
         loop {
             {
-                let mut arrived = self.responses.arrived();
-                if arrived.iter().all(Option::is_some)
-                    || arrived.iter().flatten().any(Result::is_err)
+                let mut received = self.responses.lock_received();
+                if received.iter().all(Option::is_some)
+                    || received.iter().flatten().any(Result::is_err)
                 {
-                    return std::mem::take(&mut *arrived);
+                    return std::mem::take(&mut *received);
                 }
             }
             self.responses.notify.notified().await;
@@ -211,7 +215,7 @@ fn format_id(prefix: &str, number: u64) -> RequestId {
 impl Drop for CallRequests<'_> {
     fn drop(&mut self) {
         let mut table = self.pending.table();
-        for number in (self.first..).take(self.count) {
+        for number in (self.first_number..).take(self.count) {
             table.waiting.remove(&number);
         }
         if table.waiting.is_empty() {

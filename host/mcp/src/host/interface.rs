@@ -23,7 +23,7 @@ pub trait CallHost: Send + Sync + 'static {
 
     /// Returns a handle through which an operator may answer one of these questions while their
     /// call waits; `None` if only the client can answer.
-    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+    fn operator_answer(&self, _questions: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         None
     }
 
@@ -64,17 +64,17 @@ pub struct ProtocolOptions {
     /// Items per page of a list, at least 1.
     pub page_size: usize,
     /// If set, results include `_meta["dev.toolbay/usage"]`.
-    pub usage: bool,
-    /// If set, calls contain their [`RequestWire`].
-    pub traced: bool,
+    pub includes_usage: bool,
+    /// If set, calls contain their [`RequestMetadata`].
+    pub is_traced: bool,
     /// Maximum size of a message, in bytes: a line over stdio, a body over HTTP.
-    pub request: ByteSize,
+    pub max_message_size: ByteSize,
     /// Maximum bytes that all requests take together while they are read, wait and run. The values
     /// of arguments count. One request can take a quarter of it, and so can one caller if there can
     /// be several.
-    pub requests: ByteSize,
+    pub max_total_request_size: ByteSize,
     /// Grace period for running calls after the client disconnects or the server is stopped.
-    pub grace: Duration,
+    pub grace_period: Duration,
     /// Limits on stored calls that continue as tasks, in number and time.
     pub tasks: TaskOptions,
     /// The information that the server sends about itself.
@@ -99,9 +99,16 @@ pub struct ServerInfo {
 
 impl ProtocolOptions {
     /// Creates the quota for the bytes of requests, for a transport with one caller or with many.
-    pub(crate) fn request_quota(&self, many: bool) -> Arc<SharedQuota> {
-        let all = self.total_request_bytes();
-        SharedQuota::new(all, if many { all / QUOTA_SHARES } else { all })
+    pub(crate) fn request_quota(&self, has_many_callers: bool) -> Arc<SharedQuota> {
+        let total_bytes = self.total_request_bytes();
+        SharedQuota::new(
+            total_bytes,
+            if has_many_callers {
+                total_bytes / QUOTA_SHARES
+            } else {
+                total_bytes
+            },
+        )
     }
 
     /// Returns the maximum bytes that one request takes once it is parsed.
@@ -110,7 +117,7 @@ impl ProtocolOptions {
     }
 
     fn total_request_bytes(&self) -> usize {
-        usize::try_from(self.requests.as_u64()).unwrap_or(usize::MAX)
+        usize::try_from(self.max_total_request_size.as_u64()).unwrap_or(usize::MAX)
     }
 }
 
@@ -154,7 +161,7 @@ pub trait QueuePlace: Send {
 
 /// The protocol and transport metadata of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestWire {
+pub struct RequestMetadata {
     /// The id of the request, as text. The client has chosen it.
     pub id: String,
     /// The revision of the protocol.
@@ -171,12 +178,12 @@ pub struct ClientCall {
     /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate.
     /// The arguments are then incomplete, and the call fails with this violation.
     pub unreadable: Option<Box<SchemaViolation>>,
-    /// Errors in the form of the arguments that are corrected in `request`: an object that
+    /// Errors in the form of the arguments that are corrected in `max_message_size`: an object that
     /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the
     /// call fails with these violations.
     pub corrected: Vec<SchemaViolation>,
     /// If set, the caller may use the target. If not, the target is reported as unknown.
-    pub permitted: bool,
+    pub is_permitted: bool,
     /// The capabilities that the client declared.
     pub capabilities: CapabilityNames,
     /// The kinds of questions that the client can answer.
@@ -194,12 +201,12 @@ pub struct ClientCall {
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<TraceContext>,
     /// The request metadata for tracing; `None` if tracing is off.
-    pub wire: Option<Box<RequestWire>>,
+    pub metadata: Option<Box<RequestMetadata>>,
     /// The argument check in the caller's configuration.
     pub arguments: Option<ArgumentCheck>,
     /// Reservation for the bytes of the arguments, out of the bytes of all requests. The host
     /// releases what it no longer needs.
-    pub held: QuotaPortion,
+    pub reservation: QuotaPortion,
 }
 
 impl ClientCall {
@@ -214,15 +221,15 @@ impl ClientCall {
             request,
             unreadable: None,
             corrected: Vec::new(),
-            permitted: true,
+            is_permitted: true,
             capabilities: CapabilityNames::default(),
             answerable,
             journal: Arc::new(journal),
             session: None,
             trace: None,
-            wire: None,
+            metadata: None,
             arguments: None,
-            held: QuotaPortion::default(),
+            reservation: QuotaPortion::default(),
         }
     }
 }

@@ -34,9 +34,9 @@ pub trait ListSource: Send + Sync + 'static {
     /// Returns the current view of the lists for a caller with these rights.
     fn view(&self, rights: &CallerRights) -> CallerView;
 
-    /// Waits until the version of the lists ([`CallerView::listing`]) is greater than `listing`,
+    /// Waits until the version of the lists ([`CallerView::version`]) is greater than `version`,
     /// and returns it; `None` if the lists cannot change any more.
-    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
+    fn wait_for_change(&self, version: u64) -> BoxFuture<'_, Option<u64>>;
 }
 
 /// Load progress of the plugins that existed at startup.
@@ -95,7 +95,7 @@ pub struct ListPage {
     /// The items, in the order of their names or URIs.
     pub items: ListItems,
     /// If set, more items follow these.
-    pub more: bool,
+    pub has_more: bool,
     /// The view of the lists that the page is part of.
     pub view: CallerView,
 }

@@ -25,7 +25,7 @@ pub struct McpServer {
     /// Subscriptions to changes of resources.
     updates: ResourceUpdates,
     /// Encoded list pages, which all sessions share.
-    listings: PageCache,
+    page_cache: PageCache,
     /// Sealing of the states of calls that wait for answers.
     request_states: RequestStates,
     /// Calls that continue as tasks. They outlive sessions.
@@ -80,7 +80,7 @@ impl McpServer {
             tasks: TaskTable::new(options.tasks),
             options,
             updates,
-            listings: PageCache::default(),
+            page_cache: PageCache::default(),
             request_states,
             portable_schema,
             metrics,
@@ -114,8 +114,8 @@ impl McpServer {
     }
 
     /// Returns the cache of encoded list pages.
-    pub(crate) fn listings(&self) -> &PageCache {
-        &self.listings
+    pub(crate) fn page_cache(&self) -> &PageCache {
+        &self.page_cache
     }
 
     /// Returns the sealing of the states of calls that wait for answers.

@@ -22,22 +22,22 @@ pub struct PendingQuestions<'a> {
 /// the host is notified if the call ends without an answer.
 #[derive(Default)]
 pub struct OperatorAnswer {
-    receiver: Option<Receiver<AnsweredElsewhere>>,
+    receiver: Option<Receiver<OperatorReply>>,
     /// Dropped when no call waits for the answer any more.
-    place: Option<Box<dyn Any + Send + Sync>>,
+    guard: Option<Box<dyn Any + Send + Sync>>,
     /// Called if the call ends before there is an answer.
-    withdrawn: Option<Box<dyn FnOnce() + Send + Sync>>,
+    on_withdrawn: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 /// The answer of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnsweredElsewhere {
+pub struct OperatorReply {
     /// The key of the question.
     pub key: String,
     /// The answer, in the form in which a client would have sent it.
     pub answer: String,
     /// The name of the operator who answered.
-    pub by: String,
+    pub operator: String,
 }
 
 impl fmt::Debug for OperatorAnswer {
@@ -49,19 +49,19 @@ impl fmt::Debug for OperatorAnswer {
 impl OperatorAnswer {
     /// Creates the handle for a question that the sender of `receiver` may answer. `guard` is
     /// dropped when no call waits for the answer any more.
-    pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
+    pub fn new(receiver: Receiver<OperatorReply>, guard: impl Any + Send + Sync) -> Self {
         Self {
             receiver: Some(receiver),
-            place: Some(Box::new(place)),
-            withdrawn: None,
+            guard: Some(Box::new(guard)),
+            on_withdrawn: None,
         }
     }
 
     /// Sets a callback for the case that the call ends without an answer, because its client has
     /// cancelled it or has disconnected.
     #[must_use]
-    pub fn on_withdrawn(mut self, withdrawn: impl FnOnce() + Send + Sync + 'static) -> Self {
-        self.withdrawn = Some(Box::new(withdrawn));
+    pub fn on_withdrawn(mut self, callback: impl FnOnce() + Send + Sync + 'static) -> Self {
+        self.on_withdrawn = Some(Box::new(callback));
         self
     }
 
@@ -73,29 +73,29 @@ impl OperatorAnswer {
     /// Stops accepting an operator's answer: from now on, only the client can answer.
     pub(crate) fn leave_to_client(&mut self) {
         self.receiver = None;
-        self.place = None;
+        self.guard = None;
     }
 
     /// Waits for an operator's answer. Never returns if no operator can answer. Cancel safe: no
     /// answer is lost.
-    pub async fn wait_for_answer(elsewhere: &mut Option<Self>) -> AnsweredElsewhere {
-        if let Some(waiting) = elsewhere
-            && let Some(receiver) = &mut waiting.receiver
+    pub async fn wait_for_answer(operator_answer: &mut Option<Self>) -> OperatorReply {
+        if let Some(open_answer) = operator_answer
+            && let Some(receiver) = &mut open_answer.receiver
         {
-            if let Ok(answered) = receiver.await {
-                waiting.withdrawn = None;
-                return answered;
+            if let Ok(reply) = receiver.await {
+                open_answer.on_withdrawn = None;
+                return reply;
             }
             // A closed receiver must not be polled again.
-            waiting.leave_to_client();
+            open_answer.leave_to_client();
         }
         std::future::pending().await
     }
 
     /// Ends the wait because the client has answered. An operator can no longer answer. Returns an
     /// answer that was sent before.
-    pub fn close(mut self) -> Option<AnsweredElsewhere> {
-        self.withdrawn = None;
+    pub fn close(mut self) -> Option<OperatorReply> {
+        self.on_withdrawn = None;
         let receiver = self.receiver.as_mut()?;
         receiver.close();
         receiver.try_recv().ok()
@@ -104,8 +104,8 @@ impl OperatorAnswer {
 
 impl Drop for OperatorAnswer {
     fn drop(&mut self) {
-        if let Some(withdrawn) = self.withdrawn.take() {
-            withdrawn();
+        if let Some(callback) = self.on_withdrawn.take() {
+            callback();
         }
     }
 }

@@ -50,7 +50,7 @@ struct StatesInner {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenedState {
     /// The keys of the questions that were asked.
-    pub(crate) asked: Vec<String>,
+    pub(crate) question_keys: Vec<String>,
     /// The recorded state with which the call must continue.
     pub(crate) journal: CallJournal,
     /// The ticket that limits the state to one entry.
@@ -70,7 +70,7 @@ pub(crate) enum InvalidState {
     Used,
     /// Another server has asked a person for an approval with it. Only that server has recorded
     /// whether it was used.
-    Elsewhere,
+    OtherServer,
     /// The record of used states was lost, so it is unknown whether it was used before.
     Unrecorded,
     /// The plugin or its grant has changed.
@@ -85,7 +85,7 @@ impl InvalidState {
             Self::Expired => "expired",
             Self::Foreign => "foreign",
             Self::Used => "used",
-            Self::Elsewhere => "elsewhere",
+            Self::OtherServer => "elsewhere",
             Self::Unrecorded => "unrecorded",
             Self::Outdated => "outdated",
         }
@@ -95,14 +95,14 @@ impl InvalidState {
 /// Writes the reason and the remedy, for people and models.
 impl fmt::Display for InvalidState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
+        let reason = match self {
             Self::Tampered => "was changed, or was not made by this server",
             Self::Expired => "is older than 10 minutes",
             Self::Foreign => {
                 "belongs to another request: its method and its parameters must be those that it was made for"
             }
             Self::Used => "was used before",
-            Self::Elsewhere => {
+            Self::OtherServer => {
                 "is for an approval that another server with the same key has requested: only that server accepts it"
             }
             Self::Unrecorded => "was made before the server lost its record of used states",
@@ -110,7 +110,7 @@ impl fmt::Display for InvalidState {
         };
         write!(
             f,
-            "requestState {what}. Send the request again without requestState."
+            "requestState {reason}. Send the request again without requestState."
         )
     }
 }
@@ -163,7 +163,7 @@ impl RequestStates {
     pub(crate) fn seal(
         &self,
         binding: RequestBinding,
-        asked: Vec<String>,
+        question_keys: Vec<String>,
         journal: CallJournal,
     ) -> Result<String, String> {
         let mut id = StateId::default();
@@ -178,7 +178,7 @@ impl RequestStates {
             expires,
             server,
             binding,
-            asked,
+            asked: question_keys,
             journal,
         });
         let state = state.ok_or("a request state cannot be encrypted")?;
@@ -210,15 +210,15 @@ impl RequestStates {
             id,
             expires,
             server,
-            binding: own,
+            binding: sealed_binding,
             asked,
             journal,
         } = identity.seal.open(state).ok_or(InvalidState::Tampered)?;
-        if own != binding {
+        if sealed_binding != binding {
             return Err(InvalidState::Foreign);
         }
         if server.is_some_and(|server| server != identity.server) {
-            return Err(InvalidState::Elsewhere);
+            return Err(InvalidState::OtherServer);
         }
         if expires <= (self.0.now)() {
             return Err(InvalidState::Expired);
@@ -227,7 +227,7 @@ impl RequestStates {
             return Err(InvalidState::Unrecorded);
         }
         Ok(OpenedState {
-            asked,
+            question_keys: asked,
             journal,
             ticket: EntryTicket {
                 id,

@@ -20,8 +20,8 @@ pub enum CallerRights {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamePattern {
-    beginning: String,
-    exact: bool,
+    prefix: String,
+    is_exact: bool,
 }
 
 impl CallerRights {
@@ -38,15 +38,15 @@ impl NamePattern {
     /// Returns a sort key for how many targets the pattern can match. A more specific pattern has a
     /// smaller key.
     pub(crate) fn breadth(&self) -> (bool, std::cmp::Reverse<usize>) {
-        (!self.exact, std::cmp::Reverse(self.beginning.len()))
+        (!self.is_exact, std::cmp::Reverse(self.prefix.len()))
     }
 
     /// Returns whether a name or URI matches the pattern.
     pub fn matches(&self, target: &str) -> bool {
-        if self.exact {
-            target == self.beginning
+        if self.is_exact {
+            target == self.prefix
         } else {
-            target.starts_with(&self.beginning)
+            target.starts_with(&self.prefix)
         }
     }
 }
@@ -55,18 +55,18 @@ impl TryFrom<String> for NamePattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let (beginning, exact) = match text.strip_suffix('*') {
-            Some(beginning) => (beginning, false),
+        let (prefix, is_exact) = match text.strip_suffix('*') {
+            Some(prefix) => (prefix, false),
             None => (text.as_str(), true),
         };
-        if beginning.contains('*') || text.is_empty() {
+        if prefix.contains('*') || text.is_empty() {
             return Err(format!(
                 "{text:?} is not a name or URI, or the beginning of one followed by `*`"
             ));
         }
         Ok(Self {
-            beginning: beginning.to_owned(),
-            exact,
+            prefix: prefix.to_owned(),
+            is_exact,
         })
     }
 }
@@ -79,7 +79,7 @@ impl From<NamePattern> for String {
 
 impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.beginning, if self.exact { "" } else { "*" })
+        write!(f, "{}{}", self.prefix, if self.is_exact { "" } else { "*" })
     }
 }
 

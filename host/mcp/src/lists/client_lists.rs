@@ -12,42 +12,42 @@ const MAX_REMEMBERED_RIGHTS: usize = 8;
 
 /// List state that the client of a session has.
 #[derive(Debug, Default)]
-pub(crate) struct KnownLists {
-    views: Mutex<Vec<KnownEntry>>,
+pub(crate) struct ClientLists {
+    views: Mutex<Vec<ListsByRights>>,
 }
 
 #[derive(Debug)]
-struct KnownEntry {
+struct ListsByRights {
     rights: CallerRights,
     /// The state of each list that the client has, in the order of [`ListKind::ALL`].
-    lists: [SeenList; ListKind::ALL.len()],
+    lists: [ReceivedList; ListKind::ALL.len()],
 }
 
 /// The client's state of one list.
 #[derive(Clone, Copy, Debug)]
-struct SeenList {
+struct ReceivedList {
     /// Version number of the lists when the client last received this one.
-    listing: u64,
+    version: u64,
     /// Digest of the list that the client received.
     digest: u64,
     /// True if the client has requested the list with these rights.
-    listed: bool,
+    was_requested: bool,
 }
 
-impl KnownLists {
+impl ClientLists {
     /// Replaces all state with the view that a client has when its session begins.
     pub(crate) fn reset(&self, rights: &CallerRights, view: CallerView) {
-        *self.views() = vec![KnownEntry::new(rights, view)];
+        *self.views() = vec![ListsByRights::new(rights, view)];
     }
 
     /// Returns the view that the client last received, or `current` for new rights.
-    pub(crate) fn last_view(&self, rights: &CallerRights, now: CallerView) -> CallerView {
+    pub(crate) fn last_view(&self, rights: &CallerRights, current: CallerView) -> CallerView {
         let mut views = self.views();
-        let lists = touch_entry(&mut views, rights, now).lists;
-        let listing = lists.map(|seen| seen.listing).into_iter().min();
+        let lists = touch_entry(&mut views, rights, current).lists;
+        let version = lists.map(|list| list.version).into_iter().min();
         let [tools, prompts, resources, ..] = lists;
         CallerView {
-            listing: listing.unwrap_or(now.listing),
+            version: version.unwrap_or(current.version),
             tools: tools.digest,
             prompts: prompts.digest,
             resources: resources.digest,
@@ -61,22 +61,22 @@ impl KnownLists {
         rights: &CallerRights,
         list: ListKind,
         view: CallerView,
-        whole: bool,
+        is_whole: bool,
     ) {
         let mut views = self.views();
         let entry = touch_entry(&mut views, rights, view);
-        for (seen, _) in entry
+        for (received, _) in entry
             .lists
             .iter_mut()
             .zip(ListKind::ALL)
-            .filter(|(_, known)| *known == list)
+            .filter(|(_, kind)| *kind == list)
         {
             // The first response includes the changes since the session began. Later, a client
             // requests the list after a notification, or at any time.
-            if !seen.listed && whole && view.listing > seen.listing {
-                *seen = SeenList::from_view(list, view);
+            if !received.was_requested && is_whole && view.version > received.version {
+                *received = ReceivedList::from_view(list, view);
             }
-            seen.listed = true;
+            received.was_requested = true;
         }
     }
 
@@ -86,19 +86,19 @@ impl KnownLists {
     pub(crate) fn next_change(
         &self,
         rights: &CallerRights,
-        told: CallerView,
-        now: CallerView,
+        notified: CallerView,
+        current: CallerView,
     ) -> Option<ListChange> {
         let mut views = self.views();
-        let lists = &mut touch_entry(&mut views, rights, told).lists;
+        let lists = &mut touch_entry(&mut views, rights, notified).lists;
         // The client may have requested the list in the meantime, for the first time.
         let newer = lists
             .iter_mut()
             .zip(ListKind::ALL)
-            .filter(|(seen, _)| now.listing > seen.listing);
-        let mut changed = newer.filter_map(|(seen, list)| {
-            if seen.digest == list.digest(now) {
-                seen.listing = now.listing;
+            .filter(|(received, _)| current.version > received.version);
+        let mut changed = newer.filter_map(|(received, list)| {
+            if received.digest == list.digest(current) {
+                received.version = current.version;
                 return None;
             }
             Some(list.change())
@@ -111,49 +111,49 @@ impl KnownLists {
     pub(crate) fn record_notified(
         &self,
         rights: &CallerRights,
-        news: ListChange,
-        told: CallerView,
-        now: CallerView,
+        change: ListChange,
+        notified: CallerView,
+        current: CallerView,
     ) -> bool {
         let mut views = self.views();
-        let lists = touch_entry(&mut views, rights, told)
+        let lists = touch_entry(&mut views, rights, notified)
             .lists
             .iter_mut()
             .zip(ListKind::ALL);
         let mut is_new = false;
-        for (seen, list) in
-            lists.filter(|(seen, list)| list.change() == news && now.listing > seen.listing)
-        {
-            is_new |= seen.digest != list.digest(now);
-            *seen = SeenList {
-                listed: seen.listed,
-                ..SeenList::from_view(list, now)
+        for (received, list) in lists.filter(|(received, list)| {
+            list.change() == change && current.version > received.version
+        }) {
+            is_new |= received.digest != list.digest(current);
+            *received = ReceivedList {
+                was_requested: received.was_requested,
+                ..ReceivedList::from_view(list, current)
             };
         }
         is_new
     }
 
     // Held for a few instructions and never across an await.
-    fn views(&self) -> MutexGuard<'_, Vec<KnownEntry>> {
+    fn views(&self) -> MutexGuard<'_, Vec<ListsByRights>> {
         self.views.lock()
     }
 }
 
-impl KnownEntry {
+impl ListsByRights {
     fn new(rights: &CallerRights, view: CallerView) -> Self {
         Self {
             rights: rights.clone(),
-            lists: ListKind::ALL.map(|list| SeenList::from_view(list, view)),
+            lists: ListKind::ALL.map(|list| ReceivedList::from_view(list, view)),
         }
     }
 }
 
-impl SeenList {
+impl ReceivedList {
     fn from_view(list: ListKind, view: CallerView) -> Self {
         Self {
-            listing: view.listing,
+            version: view.version,
             digest: list.digest(view),
-            listed: false,
+            was_requested: false,
         }
     }
 }
@@ -161,13 +161,13 @@ impl SeenList {
 /// Returns the entry for these rights and marks it as most recently used. Creates it from `initial`
 /// if the rights are new.
 fn touch_entry<'a>(
-    views: &'a mut Vec<KnownEntry>,
+    views: &'a mut Vec<ListsByRights>,
     rights: &CallerRights,
-    first: CallerView,
-) -> &'a mut KnownEntry {
+    initial: CallerView,
+) -> &'a mut ListsByRights {
     let entry = match views.iter().position(|entry| entry.rights == *rights) {
-        Some(place) => views.remove(place),
-        None => KnownEntry::new(rights, first),
+        Some(index) => views.remove(index),
+        None => ListsByRights::new(rights, initial),
     };
     if views.len() >= MAX_REMEMBERED_RIGHTS {
         views.remove(0);
@@ -183,14 +183,14 @@ mod tests {
     /// Creates a view in which only the tools ever change.
     fn view(listing: u64, tools: u64) -> CallerView {
         CallerView {
-            listing,
+            version: listing,
             tools,
             prompts: 1,
             resources: 1,
         }
     }
 
-    impl KnownLists {
+    impl ClientLists {
         /// Returns all differences, and records them as reported.
         fn differs(
             &self,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn only_visible_differences_are_reported() {
-        let known = KnownLists::default();
+        let known = ClientLists::default();
         known.reset(&CallerRights::All, view(1, 10));
         assert_eq!(known.last_view(&only("a"), view(1, 5)), view(1, 5));
         assert_eq!(
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn each_list_has_its_change_notification() {
-        let known = KnownLists::default();
+        let known = ClientLists::default();
         let now = |listing, tools, prompts, resources| CallerView {
-            listing,
+            version: listing,
             tools,
             prompts,
             resources,
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_first_list_contains_the_changes_before_it() {
-        let known = KnownLists::default();
+        let known = ClientLists::default();
         known.reset(&CallerRights::All, view(0, 1));
         known.record_listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
         assert_eq!(
@@ -299,15 +299,15 @@ mod tests {
 
     #[test]
     fn requesting_one_list_does_not_affect_another() {
-        let known = KnownLists::default();
+        let known = ClientLists::default();
         let before = CallerView {
-            listing: 1,
+            version: 1,
             tools: 1,
             prompts: 1,
             resources: 1,
         };
         let after = CallerView {
-            listing: 2,
+            version: 2,
             tools: 2,
             prompts: 2,
             resources: 2,
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn only_the_last_rights_are_remembered() {
-        let known = KnownLists::default();
+        let known = ClientLists::default();
         for n in 0..100 {
             known.last_view(&only(&format!("tool-{n}")), view(1, n));
         }

@@ -26,11 +26,11 @@ pub(crate) fn encode_in_folder(uri: &str) -> String {
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this folder.
 pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Error> {
-    let uri = decode_after(FOLDER_PREFIX, cursor)?;
-    let within = uri
+    let uri = decode_prefixed(FOLDER_PREFIX, cursor)?;
+    let is_within = uri
         .strip_prefix(folder)
         .is_some_and(|path| path.starts_with('/'));
-    if uri.is_empty() || within {
+    if uri.is_empty() || is_within {
         Ok(uri)
     } else {
         Err(invalid_cursor())
@@ -44,10 +44,10 @@ pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Err
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this list.
 pub(crate) fn decode(list: ListKind, cursor: &str) -> Result<String, Error> {
-    decode_after(list_prefix(list), cursor)
+    decode_prefixed(list_prefix(list), cursor)
 }
 
-fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
+fn decode_prefixed(prefix: char, cursor: &str) -> Result<String, Error> {
     if cursor.is_empty() {
         return Ok(String::new());
     }
@@ -55,7 +55,7 @@ fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
         .decode(cursor)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let name = text.as_deref().and_then(|text| text.strip_prefix(letter));
+    let name = text.as_deref().and_then(|text| text.strip_prefix(prefix));
     name.map(str::to_owned).ok_or_else(invalid_cursor)
 }
 

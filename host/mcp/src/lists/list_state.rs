@@ -5,7 +5,7 @@
 pub struct CallerView {
     /// The version of the lists. It increases when the result of a list method changes for any
     /// caller.
-    pub listing: u64,
+    pub version: u64,
     /// A digest of the tools that the caller can see: if two are equal, so are the results of
     /// `tools/list`.
     pub tools: u64,

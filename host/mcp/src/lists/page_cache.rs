@@ -21,16 +21,16 @@ const MAX_CACHED_PAGES: usize = 512;
 /// Encoded pages of the current lists.
 #[derive(Default)]
 pub(crate) struct PageCache {
-    kept: Mutex<CachedPages>,
+    cached: Mutex<CachedPages>,
     /// Only one page is encoded at a time: after a change, a thousand clients request the same
     /// page.
-    writing: AsyncMutex<()>,
+    encoding_lock: AsyncMutex<()>,
 }
 
 #[derive(Default)]
 struct CachedPages {
     /// Version number of the lists. Pages of older versions are evicted.
-    listing: u64,
+    version: u64,
     /// The most recently used page is last.
     pages: Vec<(PageKey, Arc<CachedPage>)>,
 }
@@ -74,68 +74,71 @@ impl PageKey {
 
     /// Returns whether this page directly follows the page with `key`.
     fn follows(&self, key: &Self, page: &CachedPage) -> bool {
-        let of_same = (self.list, self.digest, self.revision, self.schemas)
+        let is_same_list = (self.list, self.digest, self.revision, self.schemas)
             == (key.list, key.digest, key.revision, key.schemas);
-        of_same && self.after.is_some() && self.after == page.next
+        is_same_list && self.after.is_some() && self.after == page.next
     }
 }
 
 impl PageCache {
     /// Returns the page, if it is cached.
     pub(crate) fn get(&self, key: &PageKey) -> Option<Arc<CachedPage>> {
-        let mut kept = self.cached_pages();
-        let place = kept.pages.iter().position(|(known, _)| known == key)?;
-        let found = kept.pages.remove(place);
-        let page = Arc::clone(&found.1);
-        kept.pages.push(found);
+        let mut cached = self.cached_pages();
+        let index = cached
+            .pages
+            .iter()
+            .position(|(cached_key, _)| cached_key == key)?;
+        let entry = cached.pages.remove(index);
+        let page = Arc::clone(&entry.1);
+        cached.pages.push(entry);
         Some(page)
     }
 
     /// Acquires the right to encode a page. The requested page may have been cached in the
     /// meantime.
-    pub(crate) async fn lock_writer(&self) -> AsyncMutexGuard<'_, ()> {
-        self.writing.lock().await
+    pub(crate) async fn lock_encoding(&self) -> AsyncMutexGuard<'_, ()> {
+        self.encoding_lock.lock().await
     }
 
     /// Caches a page of the lists with this version number. Evicts the least recently used pages if
     /// the cache is full, and all pages of older lists. A page that follows no cached page is not
     /// cached: a client can make up any number of cursors.
-    pub(crate) fn insert(&self, listing: u64, key: PageKey, page: Arc<CachedPage>) {
-        let mut kept = self.cached_pages();
-        if listing < kept.listing || page.size() > MAX_CACHED_BYTES {
+    pub(crate) fn insert(&self, version: u64, key: PageKey, page: Arc<CachedPage>) {
+        let mut cached = self.cached_pages();
+        if version < cached.version || page.size() > MAX_CACHED_BYTES {
             return;
         }
-        if listing > kept.listing {
-            *kept = CachedPages {
-                listing,
+        if version > cached.version {
+            *cached = CachedPages {
+                version,
                 pages: Vec::new(),
             };
         }
         if key.after.is_some()
-            && !kept
+            && !cached
                 .pages
                 .iter()
-                .any(|(known, before)| key.follows(known, before))
+                .any(|(cached_key, cached_page)| key.follows(cached_key, cached_page))
         {
             return;
         }
-        kept.pages.retain(|(known, _)| *known != key);
-        kept.pages.push((key, page));
-        let mut bytes: usize = kept.pages.iter().map(|(_, page)| page.size()).sum();
-        let mut surplus = 0;
-        while bytes > MAX_CACHED_BYTES || kept.pages.len() - surplus > MAX_CACHED_PAGES {
-            bytes -= kept
+        cached.pages.retain(|(cached_key, _)| *cached_key != key);
+        cached.pages.push((key, page));
+        let mut bytes: usize = cached.pages.iter().map(|(_, page)| page.size()).sum();
+        let mut evicted = 0;
+        while bytes > MAX_CACHED_BYTES || cached.pages.len() - evicted > MAX_CACHED_PAGES {
+            bytes -= cached
                 .pages
-                .get(surplus)
+                .get(evicted)
                 .map_or(bytes, |(_, page)| page.size());
-            surplus += 1;
+            evicted += 1;
         }
-        kept.pages.drain(..surplus);
+        cached.pages.drain(..evicted);
     }
 
     // Held for a few microseconds and never across an await.
     fn cached_pages(&self) -> MutexGuard<'_, CachedPages> {
-        self.kept.lock()
+        self.cached.lock()
     }
 }
 

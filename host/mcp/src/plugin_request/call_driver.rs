@@ -57,10 +57,10 @@ pub(super) fn drive<'a>(
         journal_reservations: Vec::new(),
         was_admitted: false,
         target: call.request.kind(),
-        permitted: call.permitted,
+        permitted: call.is_permitted,
         arguments: call.arguments,
         trace: call.trace.clone().map(Box::new),
-        wire: call.wire.clone(),
+        wire: call.metadata.clone(),
     };
     // A call whose caller's authorization is withdrawn must not enter a plugin any more, whether it
     // waits in a queue, for an approval or for an answer.
@@ -196,7 +196,7 @@ async fn enter_plugin(
     tokio::select! {
         biased;
         () = state.cancelled.cancelled() => CallOutcome::Cancelled,
-        () = state.session.life.stopped.cancelled() => CallOutcome::failed(CallFailure::Call(CallError::Cancelled)),
+        () = state.session.shutdown.stopped.cancelled() => CallOutcome::failed(CallFailure::Call(CallError::Cancelled)),
         // A panic in a call fails only that call.
         answer = AssertUnwindSafe(calling).catch_unwind() => {
             answer.map_or_else(|panic| CallOutcome::panicked(&*panic), CallOutcome::Answered)

@@ -60,15 +60,15 @@ impl CallEntry {
             // An entered call had readable arguments.
             unreadable: None,
             corrected,
-            permitted: state.permitted,
+            is_permitted: state.permitted,
             capabilities: rules.capabilities.clone(),
             answerable: rules.capabilities.answerable(rules.revision),
             journal: Arc::clone(journal),
             session: session.number_for(rules),
             trace: state.trace.as_deref().cloned(),
-            wire: state.wire.clone(),
+            metadata: state.wire.clone(),
             arguments: state.arguments,
-            held,
+            reservation: held,
         };
         Ok(Self {
             call: Box::new(call),
@@ -90,7 +90,7 @@ pub(super) async fn wait_to_requeue(
     tokio::select! {
         biased;
         () = state.cancelled.cancelled() => Err(NoAnswers::Cancelled),
-        () = state.session.life.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
+        () = state.session.shutdown.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(rejection.retry_after.unwrap_or_default().max(MIN_REQUEUE_DELAY)) => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use toolbay_model::{
 };
 
 use crate::exchange::outbox::Outbox;
-use crate::host::interface::RequestWire;
+use crate::host::interface::RequestMetadata;
 use crate::plugin_request::elicitation::NoAnswers;
 use crate::plugin_request::params_memory::busy_rejection;
 use crate::plugin_request::retained_request::RetainedRequest;
@@ -37,7 +37,7 @@ pub(super) struct CallState<'a> {
     pub(super) permitted: bool,
     pub(super) arguments: Option<ArgumentCheck>,
     pub(super) trace: Option<Box<TraceContext>>,
-    pub(super) wire: Option<Box<RequestWire>>,
+    pub(super) wire: Option<Box<RequestMetadata>>,
 }
 
 /// The channel on which a call asks its client questions.
@@ -55,7 +55,7 @@ impl CallState<'_> {
         if self.journal_reservations.is_empty() {
             let room = self
                 .session
-                .intake
+                .request_quota
                 .try_reserve(&self.session.opener.name, journal.size());
             // Exact capacity: few calls need more, and many calls wait.
             self.journal_reservations =

@@ -50,7 +50,7 @@ impl CompletedCall {
                     answer,
                     state.target,
                     state.rules.revision,
-                    state.session.server.options().usage,
+                    state.session.server.options().includes_usage,
                 ),
             }),
         };
@@ -87,7 +87,7 @@ impl CallResponse {
         round: QuestionRound,
         usage: Option<CallUsage>,
     ) -> Self {
-        let with_usage = state.session.server.options().usage;
+        let with_usage = state.session.server.options().includes_usage;
         let revision = state.rules.revision;
         let result = match seal_state(state, round) {
             Ok(SealedQuestions { questions, state }) => call_response::input_required_result(

@@ -24,7 +24,7 @@ use crate::protocol::jsonrpc::{self, Error, RequestId};
 use crate::protocol::question_encoding;
 use crate::protocol::revision::Revision;
 use crate::session::client_session::Session;
-use crate::tasks::{LiveTask, NoRoom};
+use crate::tasks::{LiveTask, ReservationError};
 
 /// Error code: the user rejected the request (MCP, "Sampling").
 const USER_REJECTED_CODE: i32 = -1;
@@ -103,7 +103,7 @@ pub(crate) async fn ask_client(
             () = cancelled.cancelled() => Err(NoAnswers::Cancelled),
             () = reply.closed() => Err(NoAnswers::Cancelled),
             // The responses would arrive too late.
-            () = session.life.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
+            () = session.shutdown.closing.cancelled() => Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
             () = tokio::time::sleep(time) => timeout_outcome(given, approval),
         }
     });
@@ -157,17 +157,17 @@ pub(crate) async fn wait_for_task_answers(
             .ask(live, questions)
             .await
             .map_err(|no_room| match no_room {
-                NoRoom::Exhausted(_) => call_failed(
+                ReservationError::Exhausted(_) => call_failed(
                     "The questions of this caller's tasks have reached their limit (tasks.memory)."
                         .to_owned(),
                 ),
-                NoRoom::Forgotten => NoAnswers::Cancelled,
+                ReservationError::Removed => NoAnswers::Cancelled,
             })?;
     let (answers, held) = tokio::select! {
         biased;
         () = live.cancellation().cancelled() => return Err(NoAnswers::Cancelled),
         answers = asking.wait_for_answers() => answers.map_err(NoAnswers::Failed)?,
-        () = session.life.closing.cancelled() => return Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
+        () = session.shutdown.closing.cancelled() => return Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(remaining_time(journal)) => return timeout_outcome(total_time(journal), journal.approval),
     };
     journal.answers.extend(answers);

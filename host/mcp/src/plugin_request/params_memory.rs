@@ -38,10 +38,12 @@ impl ParamsMemory {
     ) -> Result<Self, Error> {
         let bytes = params.map_or(0, |params| json_memory::decoded_size(params.get()));
         check_decoded_size(session, bytes)?;
-        Ok(match session.intake.try_reserve(&caller.name, bytes) {
-            Ok(held) => Self::Reserved(held),
-            Err(exhausted) => Self::Exhausted(busy_rejection(exhausted)),
-        })
+        Ok(
+            match session.request_quota.try_reserve(&caller.name, bytes) {
+                Ok(held) => Self::Reserved(held),
+                Err(exhausted) => Self::Exhausted(busy_rejection(exhausted)),
+            },
+        )
     }
 
     /// Reserves the bytes that arguments sent as a string take once they are parsed, in addition to

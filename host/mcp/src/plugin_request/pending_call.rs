@@ -12,7 +12,7 @@ use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::observer::PeerObserver;
 use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
-use crate::host::interface::{ClientCall, QueuePlace, RequestWire};
+use crate::host::interface::{ClientCall, QueuePlace, RequestMetadata};
 use crate::plugin_request::entry_params::ParamsReader;
 use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::params_memory::ParamsMemory;
@@ -75,7 +75,7 @@ impl PendingCall {
     ) -> Result<Box<Self>, Error> {
         let registered = session
             .in_flight
-            .register(&request.id, session.life.ended.child_token());
+            .register(&request.id, session.shutdown.ended.child_token());
         let registered = registered.ok_or_else(|| {
             Error::new(
                 INVALID_REQUEST,
@@ -99,7 +99,7 @@ impl PendingCall {
             retained,
         } = reserve(session, caller, target, memory, kept);
         let call = ClientCall {
-            permitted: caller.may_use(target),
+            is_permitted: caller.may_use(target),
             request: wanted,
             unreadable: parsed.unreadable,
             corrected: parsed.corrected,
@@ -108,9 +108,9 @@ impl PendingCall {
             journal: Arc::default(),
             session: session.number_for(&rules),
             trace: parsed.trace,
-            wire: trace_metadata(session, caller, &request.id, &rules),
+            metadata: trace_metadata(session, caller, &request.id, &rules),
             arguments: caller.preferences.arguments,
-            held,
+            reservation: held,
         };
         Ok(Box::new(Self {
             request: registered,
@@ -155,7 +155,7 @@ impl PendingCall {
             biased;
             // The call ends in this case.
             () = self.request.cancelled.cancelled() => Ok(TaskMode::None),
-            () = session.life.stopped.cancelled() => Ok(TaskMode::None),
+            () = session.shutdown.stopped.cancelled() => Ok(TaskMode::None),
             resolved = self.task_mode.resolve(session, self.call.request.target(), &self.rules) => resolved,
         };
         match resolved {
@@ -237,9 +237,9 @@ fn trace_metadata(
     caller: &Caller,
     id: &RequestId,
     rules: &RequestContext,
-) -> Option<Box<RequestWire>> {
-    session.server.options().traced.then(|| {
-        Box::new(RequestWire {
+) -> Option<Box<RequestMetadata>> {
+    session.server.options().is_traced.then(|| {
+        Box::new(RequestMetadata {
             id: id.to_string(),
             revision: rules.revision.as_str(),
             is_local: caller.name == Caller::LOCAL,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolbay_background::QuotaPortion;
 use toolbay_model::{CallJournal, Question, QuestionRound};
 
-use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
+use crate::host::operator_answers::{OperatorAnswer, OperatorReply, PendingQuestions};
 use crate::plugin_request::call_state::{CallState, QuestionChannel};
 use crate::plugin_request::elicitation::{self, NoAnswers, QuestionStream};
 
@@ -15,7 +15,7 @@ enum AnswerSource {
     /// The client answered. Its answers are in the journal, with these reservations.
     Client(Vec<QuotaPortion>),
     /// An operator answered, and the question is withdrawn from the client.
-    Operator(AnsweredElsewhere),
+    Operator(OperatorReply),
 }
 
 /// Asks the client of a session, and returns the journal with the answers. The journal's bytes
@@ -78,7 +78,12 @@ pub(super) async fn ask(
         }
         AnswerSource::Operator(answered) => Some(answered),
     };
-    if let Some(AnsweredElsewhere { key, answer, by }) = answered {
+    if let Some(OperatorReply {
+        key,
+        answer,
+        operator: by,
+    }) = answered
+    {
         round.journal.answers.insert(key, answer);
         round.journal.operator = Some(by);
     }
@@ -108,7 +113,7 @@ fn offer_to_operators(
             .iter()
             .map(|question| question.params.get().len())
             .sum();
-        match state.session.intake.try_reserve(caller, bytes) {
+        match state.session.request_quota.try_reserve(caller, bytes) {
             Ok(room) => state.journal_reservations.push(room),
             Err(_full) => waiting.leave_to_client(),
         }

@@ -54,7 +54,7 @@ pub(super) async fn restore(
     // Accepting answers to questions that were not asked could change answers that the call has
     // already acted on.
     let answers = opened
-        .asked
+        .question_keys
         .into_iter()
         .filter_map(|key| responses.remove_entry(&key));
     journal.answers.extend(answers);

@@ -37,7 +37,7 @@ impl RetainedRequest {
         read: ParamsReader,
     ) -> Result<Self, CallRejection> {
         let held = session
-            .intake
+            .request_quota
             .try_reserve(&caller.name, params.map_or(0, |params| params.get().len()))
             .map_err(busy_rejection)?;
         Ok(Self {

@@ -22,8 +22,8 @@ use crate::protocol::jsonrpc::Error;
 use crate::response::call_response;
 use crate::session::client_session::Session;
 use crate::tasks::{
-    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable,
-    error_size, serialized_size,
+    LiveTask, ReservationError, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState,
+    TaskTable, error_size, serialized_size,
 };
 
 /// Starts a call that is, or may become, a task.
@@ -152,8 +152,8 @@ async fn build_result(
 }
 
 /// Returns the error for a result of `bytes` bytes that exceeds the available memory.
-fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
-    let NoRoom::Exhausted(exhausted) = none else {
+fn lost_result_error(bytes: usize, none: ReservationError) -> Error {
+    let ReservationError::Exhausted(exhausted) = none else {
         return call_response::internal_error("a task expired before its result was stored");
     };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
@@ -243,7 +243,7 @@ async fn wait_until_decided(
             None
         }
         completed = &mut ended => Some(completed),
-        () = tokio::time::sleep(tasks.options().after) => None,
+        () = tokio::time::sleep(tasks.options().promotion_delay) => None,
     };
     if let Some(completed) = completed {
         return CallFate::Ended(completed.unwrap_or_else(|_| CompletedCall::cancelled()));

@@ -33,38 +33,44 @@ pub(crate) fn raw_arguments(params: &RawValue) -> Option<&RawValue> {
 /// Finds the value within `arguments` because of which they cannot be decoded, and the reason.
 pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
     // Parsed separately, the arguments are nested less deeply than within their message.
-    let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
+    let mut innermost_reason = unreadable_reason(arguments).unwrap_or(UnreadableReason::TooDeep);
     let mut value = arguments;
     let mut pointer = String::new();
     for _ in 0..MAX_LEVELS {
-        let wrong = child_values(value)
-            .into_iter()
-            .find_map(|child| match child.name() {
-                Ok(name) => Some((unreadable_reason(child.value)?, name, child.value)),
-                Err(written) => Some((UnreadableReason::Name, written.to_owned(), child.value)),
-            });
-        let Some((reason, name, inner)) = wrong else {
+        let unreadable_child =
+            child_values(value)
+                .into_iter()
+                .find_map(|child| match child.name() {
+                    Ok(name) => Some((unreadable_reason(child.value)?, name, child.value)),
+                    Err(raw_name) => {
+                        Some((UnreadableReason::Name, raw_name.to_owned(), child.value))
+                    }
+                });
+        let Some((reason, name, inner)) = unreadable_child else {
             break;
         };
         pointer.push_str(&pointer_step(&name));
-        (value, why) = (inner, reason);
+        (value, innermost_reason) = (inner, reason);
         // For a value that is nested too deeply, it is enough to report the outermost member.
-        if matches!(why, UnreadableReason::Deep | UnreadableReason::Name) {
+        if matches!(
+            innermost_reason,
+            UnreadableReason::TooDeep | UnreadableReason::Name
+        ) {
             break;
         }
     }
     SchemaViolation {
         pointer: bounded_line(&pointer, MAX_POINTER_BYTES),
-        message: why.message(),
+        message: innermost_reason.message(),
     }
 }
 
 /// The reason that a value cannot be decoded.
 enum UnreadableReason {
     /// The value is nested too deeply.
-    Deep,
+    TooDeep,
     /// A number beyond the range of double precision.
-    Large,
+    TooLarge,
     /// A string with an unpaired surrogate.
     Surrogate,
     /// The name of the value has an unpaired surrogate.
@@ -75,8 +81,8 @@ enum UnreadableReason {
 impl UnreadableReason {
     fn message(&self) -> String {
         match self {
-            Self::Deep => "the value is nested too deeply: expected at most 120 levels".to_owned(),
-            Self::Large => "the number is too large: expected at most about 1.79e308".to_owned(),
+            Self::TooDeep => "the value is nested too deeply: expected at most 120 levels".to_owned(),
+            Self::TooLarge => "the number is too large: expected at most about 1.79e308".to_owned(),
             Self::Surrogate => {
                 "the text has a surrogate (\\ud800 to \\udfff) without its other half: expected a whole character"
                     .to_owned()
@@ -93,17 +99,17 @@ impl UnreadableReason {
 
 /// Returns the reason that a value cannot be decoded; `None` if it can be.
 fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
-    let said = serde_json::from_str::<Value>(value.get())
+    let message = serde_json::from_str::<Value>(value.get())
         .err()?
         .to_string();
-    Some(if said.contains("recursion limit") {
-        UnreadableReason::Deep
-    } else if said.contains("number out of range") {
-        UnreadableReason::Large
-    } else if said.contains("surrogate") || said.contains("hex escape") {
+    Some(if message.contains("recursion limit") {
+        UnreadableReason::TooDeep
+    } else if message.contains("number out of range") {
+        UnreadableReason::TooLarge
+    } else if message.contains("surrogate") || message.contains("hex escape") {
         UnreadableReason::Surrogate
     } else {
-        let what = said.split(" at line ").next().unwrap_or_default();
+        let what = message.split(" at line ").next().unwrap_or_default();
         UnreadableReason::Other(truncate_quote(what).to_owned())
     })
 }
@@ -191,7 +197,7 @@ impl<'de> Visitor<'de> for RawMembers {
 mod tests {
     use super::*;
 
-    fn found(arguments: &str) -> String {
+    fn unreadable_text(arguments: &str) -> String {
         let params =
             RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
         find_unreadable(raw_arguments(&params).unwrap()).to_string()
@@ -210,7 +216,7 @@ mod tests {
             r#"{"\ud800": 1}"#.to_owned(),
             r#"{"a": [{"b": 1, "x\udc00/": 1e999}]}"#.to_owned(),
         ];
-        let said = cases.map(|arguments| found(&arguments));
+        let said = cases.map(|arguments| unreadable_text(&arguments));
         insta::assert_snapshot!(said.join("\n"), @r"
         /b: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character
         /a~1b/1/c~0: the text has a surrogate (\ud800 to \udfff) without its other half: expected a whole character

@@ -24,9 +24,9 @@ const MAX_NAME_BYTES: usize = 128;
 pub struct CapabilityNames {
     names: Arc<BTreeSet<Box<str>>>,
     /// The kinds of questions that the client declared, regardless of its revision.
-    declared: QuestionKindSet,
+    declared_questions: QuestionKindSet,
     /// If set, the client declared the extension [`TASKS_EXTENSION`].
-    tasks: bool,
+    supports_tasks: bool,
 }
 
 /// Name of the extension for calls that continue as tasks.
@@ -36,7 +36,7 @@ impl CapabilityNames {
     /// Returns whether the client accepts a task as the result of a call (the extension of
     /// 2026-07-28).
     pub(crate) fn supports_tasks(&self) -> bool {
-        self.tasks
+        self.supports_tasks
     }
 
     /// Returns whether the client declared the capability with this name.
@@ -50,22 +50,24 @@ impl CapabilityNames {
         let features = revision.features();
         let mut answerable = QuestionKindSet::default();
         for kind in QuestionKind::ALL {
-            let declared = match kind {
+            let is_answerable = match kind {
                 // Before there were modes, every elicitation was a form.
                 QuestionKind::Form if !features.elicitation_modes => {
                     features.forms
-                        && (self.declared.contains(kind)
-                            || self.declared.contains(QuestionKind::Url))
+                        && (self.declared_questions.contains(kind)
+                            || self.declared_questions.contains(QuestionKind::Url))
                 }
                 QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => {
-                    self.declared.contains(kind)
+                    self.declared_questions.contains(kind)
                 }
-                QuestionKind::Url => features.elicitation_modes && self.declared.contains(kind),
+                QuestionKind::Url => {
+                    features.elicitation_modes && self.declared_questions.contains(kind)
+                }
                 QuestionKind::SamplingWithTools => {
-                    features.sampling_tools && self.declared.contains(kind)
+                    features.sampling_tools && self.declared_questions.contains(kind)
                 }
             };
-            if declared {
+            if is_answerable {
                 answerable = answerable.with(kind);
             }
         }
@@ -118,30 +120,30 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
         }
         Ok(CapabilityNames {
             names: Arc::new(names),
-            declared,
-            tasks,
+            declared_questions: declared,
+            supports_tasks: tasks,
         })
     }
 }
 
 /// Returns the kinds of questions that a capability with these members declares.
 fn declared_kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
-    let when = |kind, declared: bool| declared.then_some(kind);
+    let kind_if = |kind, declared: bool| declared.then_some(kind);
     match name {
         // An empty object means forms: that syntax is older than the modes.
         "elicitation" => [
-            when(
+            kind_if(
                 QuestionKind::Form,
                 parts.contains("form") || !parts.contains("url"),
             ),
-            when(QuestionKind::Url, parts.contains("url")),
+            kind_if(QuestionKind::Url, parts.contains("url")),
         ]
         .into_iter()
         .flatten()
         .collect(),
         "sampling" => [
             Some(QuestionKind::Sampling),
-            when(QuestionKind::SamplingWithTools, parts.contains("tools")),
+            kind_if(QuestionKind::SamplingWithTools, parts.contains("tools")),
         ]
         .into_iter()
         .flatten()

@@ -23,16 +23,16 @@ pub(crate) struct IdScanner {
     /// The objects and lists around the current token.
     containers: Vec<Container>,
     /// If set, the next byte of the current string is escaped.
-    escaped: bool,
+    follows_backslash: bool,
     /// If set, the current member of the message is its id.
-    in_id: bool,
+    is_in_id: bool,
     /// If set, the current token is retained.
-    retains: bool,
+    retains_token: bool,
     token: Vec<u8>,
     /// The first member `id`, if its value is a valid id.
-    first: Option<RequestId>,
+    first_id: Option<RequestId>,
     /// Number of members `id`.
-    found: usize,
+    id_count: usize,
 }
 
 /// The token that is expected or being read.
@@ -82,17 +82,17 @@ impl IdScanner {
 
     /// Returns whether the value of [`first_id`](Self::first_id) is final.
     pub(crate) fn is_decided(&self) -> bool {
-        self.found > 0 || self.state == ScanState::End
+        self.id_count > 0 || self.state == ScanState::End
     }
 
     /// Returns the first member `id`, if it was found and is valid.
     pub(crate) fn first_id(self) -> Option<RequestId> {
-        self.first
+        self.first_id
     }
 
     /// Returns the only member `id`, if it was found and is valid.
     pub(crate) fn only_id(self) -> Option<RequestId> {
-        self.first.filter(|_| self.found == 1)
+        self.first_id.filter(|_| self.id_count == 1)
     }
 
     fn scan_byte(&mut self, byte: u8) {
@@ -137,7 +137,7 @@ impl IdScanner {
 
     /// Scans the rest of a string, and returns what follows it.
     fn scan_text<'p>(&mut self, part: &'p [u8]) -> &'p [u8] {
-        let is_escaped = std::mem::take(&mut self.escaped);
+        let is_escaped = std::mem::take(&mut self.follows_backslash);
         let end = if is_escaped {
             Some(0)
         } else {
@@ -148,7 +148,7 @@ impl IdScanner {
         self.retain(text);
         match text.last() {
             _ if is_escaped || end.is_none() => {}
-            Some(b'\\') => self.escaped = true,
+            Some(b'\\') => self.follows_backslash = true,
             _ => self.end_text(),
         }
         rest
@@ -178,16 +178,17 @@ impl IdScanner {
     fn begin(&mut self, state: ScanState, byte: u8) {
         self.state = state;
         // Only a token of the message itself, and not of a value within it, can be the id.
-        self.retains = self.containers.len() == 1 && (state == ScanState::NameText || self.in_id);
+        self.retains_token =
+            self.containers.len() == 1 && (state == ScanState::NameText || self.is_in_id);
         self.token.clear();
         self.retain(&[byte]);
     }
 
     fn retain(&mut self, bytes: &[u8]) {
-        if self.retains {
-            let room = MAX_TOKEN_BYTES.saturating_sub(self.token.len());
+        if self.retains_token {
+            let remaining = MAX_TOKEN_BYTES.saturating_sub(self.token.len());
             self.token
-                .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                .extend_from_slice(bytes.get(..remaining).unwrap_or(bytes));
         }
     }
 
@@ -198,21 +199,22 @@ impl IdScanner {
         self.state = ScanState::Colon;
         if self.containers.len() == 1 {
             // A name can be written with escapes.
-            let is_escaped =
+            let is_escaped_id =
                 || serde_json::from_slice::<String>(&self.token).is_ok_and(|name| name == "id");
-            self.in_id = self.token == br#""id""# || (self.token.contains(&b'\\') && is_escaped());
+            self.is_in_id =
+                self.token == br#""id""# || (self.token.contains(&b'\\') && is_escaped_id());
         }
     }
 
     fn end_value(&mut self) {
         self.state = ScanState::Comma;
-        if self.containers.len() == 1 && self.in_id {
-            if self.found == 0 {
-                self.first = std::str::from_utf8(&self.token)
+        if self.containers.len() == 1 && self.is_in_id {
+            if self.id_count == 0 {
+                self.first_id = std::str::from_utf8(&self.token)
                     .ok()
                     .and_then(RequestId::parse);
             }
-            self.found += 1;
+            self.id_count += 1;
         }
     }
 }

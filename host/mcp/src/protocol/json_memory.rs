@@ -15,26 +15,26 @@ const ELEMENT_BYTES: usize = 128;
 /// Returns the approximate size of the decoded values of this JSON, in bytes. A string counts as
 /// the length of its text.
 pub(crate) fn decoded_size(json: &str) -> usize {
-    let mut weight = json.len();
-    let mut opened = 0;
+    let mut size = json.len();
+    let mut container_bytes = 0;
     let mut rest = json.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
         // An empty array or object needs no allocation.
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => continue,
-            b']' | b'}' => opened = 0,
-            _ => weight += std::mem::take(&mut opened),
+            b']' | b'}' => container_bytes = 0,
+            _ => size += std::mem::take(&mut container_bytes),
         }
         match byte {
             b'"' => rest = skip_string(rest),
-            b'[' => opened = ARRAY_BYTES,
-            b'{' => opened = OBJECT_BYTES,
-            b',' => weight += ELEMENT_BYTES,
+            b'[' => container_bytes = ARRAY_BYTES,
+            b'{' => container_bytes = OBJECT_BYTES,
+            b',' => size += ELEMENT_BYTES,
             _ => {}
         }
     }
-    weight
+    size
 }
 
 /// Skips the rest of a string whose opening quotation mark is already consumed, and returns the

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::protocol::id_scanner::IdScanner;
 use crate::protocol::lenient_object::is_empty_list;
 use crate::protocol::request_id::ID_DESCRIPTION;
-pub use crate::protocol::request_id::{RequestId, SpelledNumber};
+pub use crate::protocol::request_id::{RequestId, VerbatimNumber};
 
 /// Maximum number of messages in a batch.
 pub const MAX_BATCH_MESSAGES: usize = 100;
@@ -174,7 +174,7 @@ pub fn id_of_truncated(bytes: &[u8]) -> Option<RequestId> {
 
 /// Returns the error for a message that cannot be parsed. It has the id of the message, if exactly
 /// one id can be found.
-fn unparsed(bytes: &[u8], code: i32, message: String) -> Error {
+fn unparsable_error(bytes: &[u8], code: i32, message: String) -> Error {
     let mut scanner = IdScanner::default();
     scanner.scan(bytes);
     Error {
@@ -184,17 +184,17 @@ fn unparsed(bytes: &[u8], code: i32, message: String) -> Error {
 }
 
 /// Returns the error for a text that is not JSON.
-fn not_json(text: &str, error: &serde_json::Error) -> Error {
-    let what = error.to_string();
+fn invalid_json_error(text: &str, error: &serde_json::Error) -> Error {
+    let parser_error = error.to_string();
     let is_word = ["expected value", "expected ident", "invalid number"]
         .iter()
-        .any(|start| what.starts_with(start));
+        .any(|start| parser_error.starts_with(start));
     let word = if is_word { word_at(text, error) } else { None };
     let hint = word.and_then(foreign_word_hint).unwrap_or_default();
-    unparsed(
+    unparsable_error(
         text.as_bytes(),
         PARSE_ERROR,
-        format!("the message is not valid JSON: {what}{hint}"),
+        format!("the message is not valid JSON: {parser_error}{hint}"),
     )
 }
 
@@ -235,17 +235,17 @@ pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        unparsed(
+        unparsable_error(
             bytes,
             PARSE_ERROR,
             format!("the message is not valid UTF-8: mistake after {at} bytes"),
         )
     })?;
-    let invalid = |error: serde_json::Error| not_json(text, &error);
+    let invalid = |error: serde_json::Error| invalid_json_error(text, &error);
     if text.trim_ascii_start().starts_with('[') {
         let mut items = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = reader
+        let parsed = reader
             .deserialize_seq(BatchItems(&mut items))
             .and_then(|()| reader.end());
         if items.len() > MAX_BATCH_MESSAGES {
@@ -254,7 +254,7 @@ pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
                 format!("a batch can have at most {MAX_BATCH_MESSAGES} messages"),
             ));
         }
-        read.map_err(invalid)?;
+        parsed.map_err(invalid)?;
         if items.is_empty() {
             return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
         }
@@ -299,14 +299,15 @@ fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
             "not a JSON-RPC message: {}",
             truncate_error(&error.to_string())
         );
-        unparsed(raw.get().as_bytes(), INVALID_REQUEST, what)
+        unparsable_error(raw.get().as_bytes(), INVALID_REQUEST, what)
     })?;
     let params = non_empty_params(members.params);
-    let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
+    let is_response =
+        members.method.is_none() && (members.result.is_some() || members.error.is_some());
     let id = match members.id {
         None => None,
         // A client sends this if it could not read the id of a request.
-        Some(raw) if answers && raw.get() == "null" => None,
+        Some(raw) if is_response && raw.get() == "null" => None,
         Some(raw) => Some(RequestId::parse(raw.get()).ok_or_else(|| {
             let what = truncate_quote(raw.get());
             Error::new(
@@ -459,14 +460,14 @@ fn escape_line_ends(text: Vec<u8>) -> Vec<u8> {
         (b"\xe2\x80\xa8", b"\\u2028"),
         (b"\xe2\x80\xa9", b"\\u2029"),
     ];
-    let end_at = |at: usize| {
+    let line_end_at = |at: usize| {
         ENDS.iter()
             .find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)))
     };
-    let found = memchr2_iter(0xc2, 0xe2, &text).filter_map(|at| Some((at, end_at(at)?)));
+    let line_ends = memchr2_iter(0xc2, 0xe2, &text).filter_map(|at| Some((at, line_end_at(at)?)));
     let mut out = Vec::new();
     let mut rest = 0;
-    for (at, (end, escaped)) in found {
+    for (at, (end, escaped)) in line_ends {
         out.extend_from_slice(text.get(rest..at).unwrap_or_default());
         out.extend_from_slice(escaped);
         rest = at + end.len();

@@ -28,7 +28,7 @@ pub(crate) struct RequestContext {
     /// The capabilities that the client declared.
     pub capabilities: CapabilityNames,
     /// The lowest level of log messages to send; `None` sends none.
-    pub log: Option<LogLevel>,
+    pub min_log_level: Option<LogLevel>,
     /// The trace context from the transport, if it has one.
     pub trace: Option<Box<TraceContext>>,
 }
@@ -37,12 +37,12 @@ pub(crate) struct RequestContext {
 #[derive(Deserialize)]
 struct ContextEnvelope<'a> {
     #[serde(rename = "_meta", borrow, default, deserialize_with = "object")]
-    meta: StatedContext<'a>,
+    meta: UnparsedContext<'a>,
 }
 
 /// The context that a stateless request contains, not yet parsed.
 #[derive(Default, Deserialize)]
-struct StatedContext<'a> {
+struct UnparsedContext<'a> {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
     version: Option<&'a RawValue>,
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
@@ -63,17 +63,17 @@ impl RequestContext {
             return Ok(None);
         };
         // The method's own parser reports parameters that are malformed.
-        let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else {
+        let Ok(ContextEnvelope { meta: unparsed }) = serde_json::from_str(params.get()) else {
             return Ok(None);
         };
-        if stated.version.is_none() && stated.capabilities.is_none() {
+        if unparsed.version.is_none() && unparsed.capabilities.is_none() {
             return Ok(None);
         }
-        stated.parse().map(Some)
+        unparsed.parse().map(Some)
     }
 }
 
-impl StatedContext<'_> {
+impl UnparsedContext<'_> {
     fn parse(self) -> Result<RequestContext, Error> {
         let invalid = |what: String| Error::new(INVALID_PARAMS, what);
         let version: String = match self.version {
@@ -120,7 +120,7 @@ impl StatedContext<'_> {
         Ok(RequestContext {
             revision,
             capabilities,
-            log,
+            min_log_level: log,
             trace: None,
         })
     }
@@ -178,7 +178,7 @@ mod tests {
         let full = json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {"roots": {}}, LOG_LEVEL: "notice"});
         let rules = stated(&full).unwrap().unwrap();
         assert_eq!(
-            (rules.revision, rules.log),
+            (rules.revision, rules.min_log_level),
             (Revision::V2026_07_28, Some(LogLevel::Notice))
         );
         assert!(rules.capabilities.contains("roots"));

@@ -52,11 +52,11 @@ pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(
         return Err(Error::new(INVALID_PARAMS, "params must be an object"));
     }
     serde_json::from_str(text).map_err(|error| {
-        let said = error.to_string();
+        let parser_error = error.to_string();
         // The error may quote client input.
-        let what =
-            describe_wrong_object(text, &said).unwrap_or_else(|| truncate_error(&said).to_owned());
-        Error::new(INVALID_PARAMS, format!("Invalid params: {what}"))
+        let reason = describe_wrong_object(text, &parser_error)
+            .unwrap_or_else(|| truncate_error(&parser_error).to_owned());
+        Error::new(INVALID_PARAMS, format!("Invalid params: {reason}"))
     })
 }
 
@@ -70,12 +70,12 @@ struct ObjectMembers<'a> {
 }
 
 /// Returns the error for the member that should be an object, if `parser_error` is about one.
-fn describe_wrong_object(params: &str, said: &str) -> Option<String> {
-    if !said.contains(&format!("expected {OBJECT_DESCRIPTION}")) {
+fn describe_wrong_object(params: &str, parser_error: &str) -> Option<String> {
+    if !parser_error.contains(&format!("expected {OBJECT_DESCRIPTION}")) {
         return None;
     }
     let ObjectMembers { meta, arguments } = serde_json::from_str(params).ok()?;
-    let wrong = [("_meta", meta), ("arguments", arguments)]
+    let wrong_member = [("_meta", meta), ("arguments", arguments)]
         .into_iter()
         .find_map(|(name, value)| {
             let value = value?.get();
@@ -83,7 +83,7 @@ fn describe_wrong_object(params: &str, said: &str) -> Option<String> {
             let is_object = value.starts_with('{') || is_empty_list(value);
             (!is_object).then_some((name, value))
         });
-    wrong.map(|(name, value)| {
+    wrong_member.map(|(name, value)| {
         format!(
             "{name} must be {OBJECT_DESCRIPTION}, not {}",
             json_type(value)

@@ -141,14 +141,14 @@ fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
     let Value::Array(blocks) = content.take() else {
         return vec![message];
     };
-    let alone = |block| {
-        let mut alone = message.clone();
-        if let Some(content) = alone.get_mut("content") {
+    let with_block = |block| {
+        let mut single = message.clone();
+        if let Some(content) = single.get_mut("content") {
             *content = block;
         }
-        alone
+        single
     };
-    blocks.into_iter().map(alone).collect()
+    blocks.into_iter().map(with_block).collect()
 }
 
 /// Replaces an audio block with a text block that describes it.

@@ -27,16 +27,16 @@ pub enum RequestId {
     /// A number in the notation that the server would use too.
     Number(Number),
     /// A number in another notation, such as `1e2` or `-0`.
-    Spelled(SpelledNumber),
+    Verbatim(VerbatimNumber),
     /// A string.
     Text(String),
 }
 
 /// A number in the notation of the client. It is valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SpelledNumber(Box<str>);
+pub struct VerbatimNumber(Box<str>);
 
-impl Serialize for SpelledNumber {
+impl Serialize for VerbatimNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
         raw.serialize(serializer)
@@ -59,7 +59,7 @@ impl RequestId {
             return Some(Self::Number(number));
         }
         let is_readable = json.contains(['.', 'e', 'E']) || json == "-0";
-        is_readable.then(|| Self::Spelled(SpelledNumber(json.into())))
+        is_readable.then(|| Self::Verbatim(VerbatimNumber(json.into())))
     }
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
-            Self::Spelled(SpelledNumber(number)) => f.write_str(number),
+            Self::Verbatim(VerbatimNumber(number)) => f.write_str(number),
             Self::Text(text) => f.write_str(text),
         }
     }

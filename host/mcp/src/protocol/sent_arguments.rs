@@ -20,7 +20,7 @@ use crate::protocol::lenient_object::json_type;
 const MAX_CONVERTED: usize = 100;
 
 /// Arguments that could not be decoded as the object that the protocol requires.
-pub(crate) enum OddArguments<'a> {
+pub(crate) enum UndecodedArguments<'a> {
     /// A string, which may contain the object. It is not parsed yet, because the object takes more
     /// memory than the string.
     Packed(String),
@@ -30,7 +30,7 @@ pub(crate) enum OddArguments<'a> {
     Unreadable(SchemaViolation),
 }
 
-impl<'a> OddArguments<'a> {
+impl<'a> UndecodedArguments<'a> {
     /// Returns the arguments if they are a string or an object.
     pub(crate) fn new(arguments: &'a RawValue) -> Option<Self> {
         match arguments.get().as_bytes().first() {
@@ -56,7 +56,7 @@ pub(crate) struct PromptArguments {
 
 /// Returns the violation of arguments that are a string with an object in it.
 pub(crate) fn packed_violation() -> SchemaViolation {
-    whole(
+    whole_violation(
         "arguments must be an object: send the object itself, and not a string that contains it"
             .to_owned(),
     )
@@ -88,11 +88,11 @@ pub(crate) fn parse_prompt(text: &str) -> PromptArguments {
 
 /// Reads the arguments of a prompt that are not all strings.
 pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
-    let mut read = PromptArguments::default();
+    let mut parsed = PromptArguments::default();
     for argument in child_values(object) {
         let json = argument.value.get();
         let Ok(name) = argument.name() else {
-            read.unreadable = Some(find_unreadable(object));
+            parsed.unreadable = Some(find_unreadable(object));
             break;
         };
         let pointer = || clean_line(&pointer_step(&name), 200);
@@ -101,10 +101,10 @@ pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
         let value = if json.starts_with('"') {
             serde_json::from_str(json)
                 .map_err(|_| unreadable_string(argument.value).unwrap_or_default())
-        } else if json.starts_with(['{', '[', 'n']) || read.corrected.len() == MAX_CONVERTED {
+        } else if json.starts_with(['{', '[', 'n']) || parsed.corrected.len() == MAX_CONVERTED {
             Err(message)
         } else {
-            read.corrected.push(SchemaViolation {
+            parsed.corrected.push(SchemaViolation {
                 pointer: pointer(),
                 message,
             });
@@ -112,10 +112,10 @@ pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
         };
         match value {
             Ok(value) => {
-                read.values.insert(name, value);
+                parsed.values.insert(name, value);
             }
             Err(message) => {
-                read.unreadable = Some(SchemaViolation {
+                parsed.unreadable = Some(SchemaViolation {
                     pointer: pointer(),
                     message,
                 });
@@ -123,7 +123,7 @@ pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
             }
         }
     }
-    read
+    parsed
 }
 
 /// Returns the object in a string; `None` if the string is empty or contains `null`, as a call
@@ -138,13 +138,13 @@ fn packed_object(text: &str) -> Result<Option<&RawValue>, SchemaViolation> {
         return Ok(None);
     }
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-        whole(format!(
+        whole_violation(format!(
             "arguments must be an object, and the string is not JSON: {error}"
         ))
     })?;
     if !raw.get().starts_with('{') {
         let kind = json_type(raw.get());
-        return Err(whole(format!(
+        return Err(whole_violation(format!(
             "arguments must be an object, not a string that contains {kind}"
         )));
     }
@@ -152,7 +152,7 @@ fn packed_object(text: &str) -> Result<Option<&RawValue>, SchemaViolation> {
 }
 
 /// Returns the violation of the arguments as a whole.
-fn whole(message: String) -> SchemaViolation {
+fn whole_violation(message: String) -> SchemaViolation {
     SchemaViolation {
         pointer: String::new(),
         message,

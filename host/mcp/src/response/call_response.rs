@@ -45,13 +45,13 @@ const MAX_QUOTED_BYTES: usize = 200;
 /// result or a protocol error. Failures of tools are results, which the model reads. The other
 /// methods return errors.
 pub(crate) fn to_response(
-    answer: CallResult,
+    call_result: CallResult,
     kind: TargetKind,
     revision: Revision,
     with_usage: bool,
 ) -> Result<Map<String, Value>, Error> {
-    let usage = answer.usage.filter(|_| with_usage);
-    let reply = match answer.result {
+    let usage = call_result.usage.filter(|_| with_usage);
+    let reply = match call_result.result {
         Ok(reply) => reply,
         Err(failure) => {
             let encoder = FailureEncoder {
@@ -253,11 +253,11 @@ pub(crate) fn input_required_result(
 }
 
 /// Returns the error for an invalid request state.
-pub(crate) fn invalid_state_error(why: InvalidState) -> Error {
-    let data = Some(Box::new(json!({"reason": why.as_str()})));
+pub(crate) fn invalid_state_error(reason: InvalidState) -> Error {
+    let data = Some(Box::new(json!({"reason": reason.as_str()})));
     Error {
         data,
-        ..Error::new(INVALID_PARAMS, why.to_string())
+        ..Error::new(INVALID_PARAMS, reason.to_string())
     }
 }
 
@@ -268,10 +268,10 @@ pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
     } else {
         INVALID_PARAMS
     };
-    let whole = uri
+    let truncated_uri = uri
         .get(..uri.floor_char_boundary(MAX_URI_BYTES))
         .unwrap_or_default();
-    let data = Some(Box::new(json!({"uri": whole})));
+    let data = Some(Box::new(json!({"uri": truncated_uri})));
     Error {
         data,
         ..Error::new(
@@ -283,14 +283,14 @@ pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
 
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not
 /// read. `cause` is the beginning of the message.
-pub(crate) fn not_found_at(uri: &str, what: &str) -> Error {
-    let whole = uri
+pub(crate) fn not_found_at(uri: &str, cause: &str) -> Error {
+    let truncated_uri = uri
         .get(..uri.floor_char_boundary(MAX_URI_BYTES))
         .unwrap_or_default();
-    let data = Some(Box::new(json!({"uri": whole})));
+    let data = Some(Box::new(json!({"uri": truncated_uri})));
     Error {
         data,
-        ..Error::new(INVALID_PARAMS, format!("{what}: {}", truncate_quoted(uri)))
+        ..Error::new(INVALID_PARAMS, format!("{cause}: {}", truncate_quoted(uri)))
     }
 }
 
@@ -365,10 +365,10 @@ fn failed_tool_result(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> 
     result.insert("content".into(), vec![result_encoding::text(text)].into());
     result.insert("isError".into(), true.into());
     // A failure that the plugin itself reports has no error kind.
-    let told = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
+    let reported_kind = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
     add_meta(
         &mut result,
-        told.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())),
+        reported_kind.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())),
     );
     add_meta(
         &mut result,
@@ -391,8 +391,8 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 fn usage_json(usage: CallUsage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
-    let mut used = Map::new();
-    used.extend(
+    let mut members = Map::new();
+    members.extend(
         [
             ("fuel", usage.fuel.into()),
             ("wall_ms", wall_ms.into()),
@@ -402,7 +402,7 @@ fn usage_json(usage: CallUsage) -> Value {
     );
     // Most calls use no network.
     if usage.http_requests > 0 {
-        used.extend(
+        members.extend(
             [
                 ("http_requests", usage.http_requests.into()),
                 ("http_bytes", usage.http_bytes.into()),
@@ -411,7 +411,7 @@ fn usage_json(usage: CallUsage) -> Value {
         );
     }
     if usage.tcp_connections > 0 {
-        used.extend(
+        members.extend(
             [
                 ("tcp_connections", usage.tcp_connections.into()),
                 ("tcp_bytes", usage.tcp_bytes.into()),
@@ -419,7 +419,7 @@ fn usage_json(usage: CallUsage) -> Value {
             .map(to_member),
         );
     }
-    used.into()
+    members.into()
 }
 
 fn to_member((name, value): (&str, Value)) -> (String, Value) {

@@ -48,7 +48,7 @@ struct ToolExecution {
 /// Converts a tool to an item of `tools/list`.
 pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     let features = revision.features();
-    let fits = |schema: &&JsonText| {
+    let is_supported = |schema: &&JsonText| {
         features.structured && (features.any_structure || is_object_schema(schema))
     };
     ToolItem {
@@ -56,7 +56,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
         title: tool.title.as_deref().filter(|_| features.titles),
         description: tool.description.as_deref(),
         input_schema: &tool.input_schema,
-        output_schema: tool.output_schema.as_ref().filter(fits),
+        output_schema: tool.output_schema.as_ref().filter(is_supported),
         annotations: tool.annotations.filter(|_| features.annotations),
         // An absent member means that tasks are forbidden.
         execution: Some(ToolExecution {
@@ -70,14 +70,14 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
 
 /// A prompt as an item of `prompts/list`.
 #[derive(Debug, Serialize)]
-pub(crate) struct PromptEntry<'a> {
+pub(crate) struct PromptItem<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    arguments: Vec<ArgumentEntry<'a>>,
+    arguments: Vec<ArgumentItem<'a>>,
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub(crate) struct PromptEntry<'a> {
 
 /// An argument of a prompt.
 #[derive(Debug, Serialize)]
-struct ArgumentEntry<'a> {
+struct ArgumentItem<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
@@ -96,9 +96,9 @@ struct ArgumentEntry<'a> {
 }
 
 /// Converts a prompt to an item of `prompts/list`.
-pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
+pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptItem<'_> {
     let features = revision.features();
-    PromptEntry {
+    PromptItem {
         name: &prompt.name,
         title: prompt.title.as_deref().filter(|_| features.titles),
         description: prompt.description.as_deref(),
@@ -112,8 +112,8 @@ pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
     }
 }
 
-fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentEntry<'_> {
-    ArgumentEntry {
+fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentItem<'_> {
+    ArgumentItem {
         name: &argument.name,
         title: argument
             .title
@@ -128,7 +128,7 @@ fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentEntry<'_> 
 /// `resources/templates/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ResourceEntry<'a> {
+pub(crate) struct ListedResourceItem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,13 +151,16 @@ pub(crate) struct ResourceEntry<'a> {
 }
 
 /// Converts a resource to an item of `resources/list`.
-pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
+pub(crate) fn listed_resource(
+    resource: &ListedResource,
+    revision: Revision,
+) -> ListedResourceItem<'_> {
     let features = revision.features();
     let last_modified = resource
         .last_modified
         .as_deref()
         .filter(|_| features.last_modified);
-    ResourceEntry {
+    ListedResourceItem {
         uri: Some(&resource.uri),
         uri_template: None,
         name: &resource.name,
@@ -172,8 +175,8 @@ pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> 
 }
 
 /// Converts a template to an item of `resources/templates/list`.
-pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
-    ResourceEntry {
+pub(crate) fn template(template: &ListedResource, revision: Revision) -> ListedResourceItem<'_> {
+    ListedResourceItem {
         uri: None,
         uri_template: Some(&template.uri),
         size: None,
@@ -189,7 +192,7 @@ fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_
         return Some(Cow::Borrowed(meta));
     }
     let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
-    (apps.ui.is_some() || apps.flat.is_some())
+    (apps.ui.is_some() || apps.resource_uri.is_some())
         .then(|| Cow::Owned(JsonText::from_serializable(&apps)))
 }
 
@@ -203,15 +206,15 @@ struct AppsMembers<'a> {
         rename = "ui/resourceUri",
         skip_serializing_if = "Option::is_none"
     )]
-    flat: Option<&'a RawValue>,
+    resource_uri: Option<&'a RawValue>,
 }
 
 /// Returns whether the root of a schema has `"type": "object"`.
 fn is_object_schema(schema: &JsonText) -> bool {
     #[derive(Deserialize)]
-    struct RootItem {
+    struct SchemaRoot {
         r#type: Option<Value>,
     }
     let root = serde_json::from_str(schema.get());
-    root.is_ok_and(|root: RootItem| root.r#type.is_some_and(|name| name == "object"))
+    root.is_ok_and(|root: SchemaRoot| root.r#type.is_some_and(|name| name == "object"))
 }

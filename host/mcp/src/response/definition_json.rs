@@ -39,11 +39,11 @@ pub fn template_json(template: &ListedResource) -> Value {
 ///
 /// The call has failed with a protocol error. The error is its message.
 pub fn result_json(
-    answer: CallResult,
+    call_result: CallResult,
     kind: TargetKind,
     revision: Revision,
 ) -> Result<Value, String> {
-    match call_response::to_response(answer, kind, revision, true) {
+    match call_response::to_response(call_result, kind, revision, true) {
         Ok(result) => Ok(result.into()),
         Err(error) => Err(error.message),
     }

@@ -49,38 +49,45 @@ impl NotificationPace {
 /// client disconnects. Changes that happen while a slow client reads, or within a second after a
 /// notification, are combined into one.
 pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, outbox: &Outbox) {
-    let mut told = session
-        .known
+    let mut notified_view = session
+        .client_lists
         .last_view(rights, session.server.lists().view(rights));
     let lists = async {
         let mut pace = NotificationPace::new();
         while session
             .server
             .lists()
-            .wait_for_change(told.listing)
+            .wait_for_change(notified_view.version)
             .await
             .is_some()
         {
             pace.wait().await;
-            let now = session.server.lists().view(rights);
-            while let Some(news) = session.known.next_change(rights, told, now) {
-                let message = jsonrpc::notification(news.method(), None::<&Value>);
-                let Some(capacity) = outbox.reserve(message.len()).await else {
+            let current_view = session.server.lists().view(rights);
+            while let Some(change) =
+                session
+                    .client_lists
+                    .next_change(rights, notified_view, current_view)
+            {
+                let message = jsonrpc::notification(change.method(), None::<&Value>);
+                let Some(permit) = outbox.reserve(message.len()).await else {
                     return;
                 };
                 // The client may have requested the list before it read the notification.
-                if session.known.record_notified(rights, news, told, now) {
-                    capacity.send(OutgoingMessage::notification(message));
+                if session
+                    .client_lists
+                    .record_notified(rights, change, notified_view, current_view)
+                {
+                    permit.send(OutgoingMessage::notification(message));
                     pace.mark_notified();
                 }
             }
-            told = now;
+            notified_view = current_view;
         }
         // The lists can no longer change, but resources can.
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = session.life.ended.cancelled() => {}
+        () = session.shutdown.ended.cancelled() => {}
         () = outbox.closed() => {}
         () = lists => {}
         () = notify_resource_updates(&session.subscriptions, rights, None, outbox) => {}
@@ -108,11 +115,11 @@ pub(crate) async fn notify_resource_updates(
         let uri = subscriber.next_change(|uri| rights.allow(uri)).await;
         let params = UpdatedResource { uri: &uri, meta };
         let message = jsonrpc::notification(RESOURCE_UPDATED_METHOD, Some(&params));
-        let Some(capacity) = outbox.reserve(message.len()).await else {
+        let Some(permit) = outbox.reserve(message.len()).await else {
             return;
         };
         if subscriber.clear_mark(&uri) {
-            capacity.send(OutgoingMessage::notification(message));
+            permit.send(OutgoingMessage::notification(message));
         }
     }
 }

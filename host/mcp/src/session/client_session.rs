@@ -21,7 +21,7 @@ use crate::exchange::server_requests::PendingClientRequests;
 use crate::host::caller::Caller;
 use crate::host::list_source::LoadedPart;
 use crate::host::mcp_server::McpServer;
-use crate::lists::client_lists::KnownLists;
+use crate::lists::client_lists::ClientLists;
 use crate::protocol::capabilities::CapabilityNames;
 use crate::protocol::jsonrpc::{self, Error, RequestId};
 use crate::protocol::message_context::RequestContext;
@@ -58,25 +58,25 @@ pub(crate) struct Session {
     pub(crate) channel: SessionChannel,
     pub(crate) negotiated: watch::Sender<NegotiatedSession>,
     /// The quota on bytes of requests, shared by all sessions of the server.
-    pub(crate) intake: Arc<SharedQuota>,
+    pub(crate) request_quota: Arc<SharedQuota>,
     /// The requests that are running or waiting.
     pub(crate) in_flight: InFlight,
     /// The requests that the server has sent to the client.
     pub(crate) pending: PendingClientRequests,
     /// The state of the lists that the client has, so that it is not notified of changes that it
     /// has already received.
-    pub(crate) known: KnownLists,
+    pub(crate) client_lists: ClientLists,
     /// The subscriptions of the client to changes of resources. A change that cannot be sent yet
     /// waits here.
     pub(crate) subscriptions: UpdateSubscriber,
     tasks: TaskTracker,
-    pub(crate) life: SessionLife,
+    pub(crate) shutdown: ShutdownTokens,
 }
 
 /// The three steps of shutdown. The creator of the session takes them in order; no step can be
 /// undone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionLife {
+pub(crate) struct ShutdownTokens {
     /// Shutdown starts: subscriptions notify their client and end.
     pub(crate) closing: CancellationToken,
     /// The grace period has ended: calls that are still running fail with an error.
@@ -85,7 +85,7 @@ pub(crate) struct SessionLife {
     pub(crate) ended: CancellationToken,
 }
 
-impl SessionLife {
+impl ShutdownTokens {
     /// Returns tokens that are cancelled with these ones, or earlier.
     pub(crate) fn child(&self) -> Self {
         Self {
@@ -116,11 +116,11 @@ pub(crate) struct NegotiatedSession {
     /// The capabilities that the client declared in `initialize`.
     pub(crate) capabilities: CapabilityNames,
     /// True if the client has sent `notifications/initialized`.
-    pub(crate) initialized: bool,
+    pub(crate) is_initialized: bool,
     /// True if the client requests a list again when it is notified of a change.
     pub(crate) follows_lists: bool,
     /// The lowest level of log messages to send.
-    pub(crate) log: LogLevel,
+    pub(crate) min_log_level: LogLevel,
 }
 
 impl Session {
@@ -128,18 +128,18 @@ impl Session {
     pub(crate) fn new(
         server: Arc<McpServer>,
         opener: Arc<Caller>,
-        intake: Arc<SharedQuota>,
+        request_quota: Arc<SharedQuota>,
         channel: SessionChannel,
-        life: SessionLife,
+        shutdown: ShutdownTokens,
     ) -> Arc<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self::with_number(
             COUNT.fetch_add(1, Ordering::Relaxed),
             server,
             opener,
-            intake,
+            request_quota,
             channel,
-            life,
+            shutdown,
         )
     }
 
@@ -147,14 +147,14 @@ impl Session {
     /// number, so the host treats it as the same session.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
         let server = Arc::clone(&self.server);
-        let intake = Arc::clone(&self.intake);
+        let request_quota = Arc::clone(&self.request_quota);
         Self::with_number(
             self.number,
             server,
             opener,
-            intake,
+            request_quota,
             SessionChannel::PerRequest,
-            SessionLife::default(),
+            ShutdownTokens::default(),
         )
     }
 
@@ -162,9 +162,9 @@ impl Session {
         number: u64,
         server: Arc<McpServer>,
         opener: Arc<Caller>,
-        intake: Arc<SharedQuota>,
+        request_quota: Arc<SharedQuota>,
         channel: SessionChannel,
-        life: SessionLife,
+        shutdown: ShutdownTokens,
     ) -> Arc<Self> {
         let subscriptions = server.updates().subscriber();
         Arc::new(Self {
@@ -172,21 +172,21 @@ impl Session {
             server,
             opener,
             channel,
-            intake,
+            request_quota,
             negotiated: watch::Sender::default(),
             in_flight: InFlight::default(),
             pending: PendingClientRequests::default(),
-            known: KnownLists::default(),
+            client_lists: ClientLists::default(),
             subscriptions,
             tasks: TaskTracker::new(),
-            life,
+            shutdown,
         })
     }
 
     /// Returns the number of the session for a request with this context; `None` if the revision
     /// has no sessions.
-    pub(crate) fn number_for(&self, rules: &RequestContext) -> Option<u64> {
-        rules.revision.features().sessions.then_some(self.number)
+    pub(crate) fn number_for(&self, context: &RequestContext) -> Option<u64> {
+        context.revision.features().sessions.then_some(self.number)
     }
 
     /// Returns whether the session belongs to `caller`: to the same identity, regardless of its
@@ -203,28 +203,28 @@ impl Session {
     /// Ends the session. Waits for running requests for at most `grace`, and fails the rest. Then
     /// waits for their responses to be written for at most [`flush_timeout`], and drops the
     /// remaining ones. Drops everything as soon as `disconnect` is ready.
-    pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
-        let mut gone = pin!(gone);
-        self.life.closing.cancel();
+    pub(crate) async fn end(&self, grace: Duration, disconnect: impl Future<Output = ()>) {
+        let mut disconnected = pin!(disconnect);
+        self.shutdown.closing.cancel();
         self.tasks.close();
         tokio::select! {
             () = self.tasks.wait() => {}
             // No client is left to respond to.
-            () = &mut gone => tracing::debug!("the client disconnected; its calls were stopped"),
+            () = &mut disconnected => tracing::debug!("the client disconnected; its calls were stopped"),
             () = tokio::time::sleep(grace) => {
                 tracing::warn!(
                     "stopped calls that were still running when the grace period ended (server.grace_period)"
                 );
-                self.life.stopped.cancel();
+                self.shutdown.stopped.cancel();
                 // Wait only for the responses to be written.
                 tokio::select! {
                     () = self.tasks.wait() => {}
-                    () = &mut gone => {}
+                    () = &mut disconnected => {}
                     () = tokio::time::sleep(flush_timeout(grace)) => {}
                 }
             }
         }
-        self.life.ended.cancel();
+        self.shutdown.ended.cancel();
         self.tasks.wait().await;
     }
 
@@ -237,8 +237,8 @@ impl Session {
         &self,
         params: Option<&RawValue>,
     ) -> Result<Option<RequestContext>, Error> {
-        if let Some(rules) = RequestContext::from_params(params)? {
-            return Ok(Some(rules));
+        if let Some(context) = RequestContext::from_params(params)? {
+            return Ok(Some(context));
         }
         let negotiated = self.negotiated.borrow();
         Ok(negotiated.revision.map(|revision| RequestContext {
@@ -246,8 +246,9 @@ impl Session {
             capabilities: negotiated.capabilities.clone(),
             // Send no log messages before the client is ready, nor to a client that cannot set a
             // level.
-            log: (negotiated.initialized && self.channel != SessionChannel::OneRequest)
-                .then_some(negotiated.log),
+            min_log_level: (negotiated.is_initialized
+                && self.channel != SessionChannel::OneRequest)
+                .then_some(negotiated.min_log_level),
             trace: None,
         }))
     }
@@ -259,7 +260,7 @@ impl Session {
         drop(
             self.negotiated
                 .subscribe()
-                .wait_for(|negotiated| negotiated.initialized)
+                .wait_for(|negotiated| negotiated.is_initialized)
                 .await,
         );
     }
@@ -268,12 +269,12 @@ impl Session {
     /// requests the list again when it changes gets the items that are loaded when
     /// [`LIST_WAIT_TIMEOUT`] has passed.
     pub(crate) async fn wait_for_plugins(&self) {
-        let complete = self.server.loading().wait_for(LoadedPart::Everything);
+        let loaded = self.server.loading().wait_for(LoadedPart::Everything);
         if self.negotiated.borrow().follows_lists {
             // The client is notified when the other plugins are loaded.
-            drop(tokio::time::timeout(LIST_WAIT_TIMEOUT, complete).await);
+            drop(tokio::time::timeout(LIST_WAIT_TIMEOUT, loaded).await);
         } else {
-            complete.await;
+            loaded.await;
         }
     }
 

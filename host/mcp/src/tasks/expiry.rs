@@ -17,7 +17,7 @@ pub(super) trait ExpiringTable: Send + Sync + 'static {
 pub(super) struct ExpiryTimer {
     setting: Arc<Mutex<TimerSetting>>,
     /// Notifies the timer that it must check the time again.
-    sooner: Arc<Notify>,
+    rescheduled: Arc<Notify>,
 }
 
 /// The state of the timer.
@@ -35,7 +35,7 @@ enum TimerSetting {
 impl Drop for ExpiryTimer {
     fn drop(&mut self) {
         // Wakes the timer so that it ends.
-        self.sooner.notify_one();
+        self.rescheduled.notify_one();
     }
 }
 
@@ -50,39 +50,52 @@ impl Drop for RunningTimer {
 
 impl ExpiryTimer {
     /// Schedules the removal of expired entries of `table` at this time.
-    pub(super) fn schedule(&self, until: Instant, whole: &Arc<impl ExpiringTable>) {
-        let Self { setting, sooner } = self;
-        let before = {
+    pub(super) fn schedule(&self, expires_at: Instant, table: &Arc<impl ExpiringTable>) {
+        let Self {
+            setting,
+            rescheduled,
+        } = self;
+        let previous = {
             let mut setting = lock(setting);
-            let before = *setting;
-            if !matches!(before, TimerSetting::At(first) if first <= until) {
-                *setting = TimerSetting::At(until);
+            let previous_setting = *setting;
+            if !matches!(previous_setting, TimerSetting::At(first) if first <= expires_at) {
+                *setting = TimerSetting::At(expires_at);
             }
-            before
+            previous_setting
         };
-        match before {
-            TimerSetting::At(first) if first <= until => {}
-            TimerSetting::At(_) | TimerSetting::Idle => sooner.notify_one(),
+        match previous {
+            TimerSetting::At(first) if first <= expires_at => {}
+            TimerSetting::At(_) | TimerSetting::Idle => rescheduled.notify_one(),
             TimerSetting::Off => {
                 let running = RunningTimer(Arc::clone(setting));
-                tokio::spawn(forget(Arc::downgrade(whole), Arc::clone(sooner), running));
+                tokio::spawn(run_timer(
+                    Arc::downgrade(table),
+                    Arc::clone(rescheduled),
+                    running,
+                ));
             }
         }
     }
 }
 
 /// Removes tasks as they expire, until the table of tasks is dropped.
-async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: RunningTimer) {
+async fn run_timer(
+    weak_table: Weak<impl ExpiringTable>,
+    rescheduled: Arc<Notify>,
+    running: RunningTimer,
+) {
     loop {
         // Created before the check, so that a change in between also wakes this future.
-        let looks_again = sooner.notified();
-        let Some(alive) = whole.upgrade() else { return };
+        let rescheduling = rescheduled.notified();
+        let Some(table) = weak_table.upgrade() else {
+            return;
+        };
         // A task that is added after this point schedules the timer again.
         *lock(&running.0) = TimerSetting::Idle;
-        let next = alive.remove_expired().await;
-        drop(alive);
+        let next = table.remove_expired().await;
+        drop(table);
         let Some(next) = next else {
-            looks_again.await;
+            rescheduling.await;
             continue;
         };
         {
@@ -93,7 +106,7 @@ async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: R
         }
         tokio::select! {
             () = sleep_until(next) => {}
-            () = looks_again => {}
+            () = rescheduling => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 
 use super::options::TaskOptions;
-use super::store::{ExpiredTasks, NoRoom, TaskStore};
+use super::store::{ExpiredTasks, ReservationError, TaskStore};
 use super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskState};
 use crate::protocol::revision::Revision;
 
@@ -20,79 +20,89 @@ use crate::protocol::revision::Revision;
 const CALLER_SHARE_DIVISOR: usize = 4;
 
 /// A store whose tasks end with the process.
-pub(super) struct InMemory {
+pub(super) struct MemoryTaskStore {
     tables: Mutex<TaskTables>,
-    number: Arc<SharedQuota>,
-    bytes: Arc<SharedQuota>,
+    count_quota: Arc<SharedQuota>,
+    byte_quota: Arc<SharedQuota>,
 }
 
 #[derive(Default)]
 struct TaskTables {
     /// The tasks of each caller, by id.
-    callers: HashMap<Arc<str>, BTreeMap<Arc<str>, FinishedTask>>,
+    callers: HashMap<Arc<str>, BTreeMap<Arc<str>, StoredTask>>,
     /// The owner of each task, in order of expiry.
-    times: BTreeMap<(Instant, Arc<str>), Arc<str>>,
+    by_expiry: BTreeMap<(Instant, Arc<str>), Arc<str>>,
 }
 
-struct FinishedTask {
+struct StoredTask {
     task: Arc<Task>,
-    until: Instant,
+    expires_at: Instant,
     /// The bytes that the task occupies or has reserved.
     bytes: QuotaPortion,
-    _number: QuotaPortion,
+    _count: QuotaPortion,
 }
 
-impl InMemory {
+impl MemoryTaskStore {
     pub(super) fn new(options: &TaskOptions) -> Self {
         let bytes = usize::try_from(options.memory.as_u64()).unwrap_or(usize::MAX);
         Self {
             tables: Mutex::default(),
-            number: SharedQuota::new(options.total, options.per_caller),
-            bytes: SharedQuota::new(bytes, bytes / CALLER_SHARE_DIVISOR),
+            count_quota: SharedQuota::new(options.total, options.per_caller),
+            byte_quota: SharedQuota::new(bytes, bytes / CALLER_SHARE_DIVISOR),
         }
     }
 
-    fn insert(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), QuotaExhausted> {
+    fn insert(
+        &self,
+        owner: &str,
+        task: &Arc<Task>,
+        expires_at: Instant,
+    ) -> Result<(), QuotaExhausted> {
         let mut tables = self.lock_tables();
-        let take = || {
+        let reserve = || {
             Ok((
-                self.number.try_reserve(owner, 1)?,
-                self.bytes.try_reserve(owner, task.size())?,
+                self.count_quota.try_reserve(owner, 1)?,
+                self.byte_quota.try_reserve(owner, task.size())?,
             ))
         };
-        let (number, bytes) = match take() {
-            Ok(room) => room,
+        let (number, bytes) = match reserve() {
+            Ok(portions) => portions,
             Err(exhausted) if tables.remove_cancelled(owner) == 0 => return Err(exhausted),
-            Err(_) => take()?,
+            Err(_) => reserve()?,
         };
-        let kept = FinishedTask {
+        let stored = StoredTask {
             task: Arc::clone(task),
-            until,
+            expires_at,
             bytes,
-            _number: number,
+            _count: number,
         };
         let owner: Arc<str> = owner.into();
         tables
-            .times
-            .insert((until, Arc::clone(&task.id)), Arc::clone(&owner));
+            .by_expiry
+            .insert((expires_at, Arc::clone(&task.id)), Arc::clone(&owner));
         tables
             .callers
             .entry(owner)
             .or_default()
-            .insert(Arc::clone(&task.id), kept);
+            .insert(Arc::clone(&task.id), stored);
         Ok(())
     }
 
-    fn reserve_bytes(&self, owner: &str, id: &str, bytes: usize) -> Result<(), NoRoom> {
+    fn reserve_bytes(&self, owner: &str, id: &str, bytes: usize) -> Result<(), ReservationError> {
         let mut tables = self.lock_tables();
         let size = TASK_OVERHEAD_BYTES + bytes;
         let grow = |tables: &mut TaskTables| {
-            let kept = tables.get_mut(owner, id).ok_or(NoRoom::Forgotten)?;
-            kept.bytes.grow_to(size).map_err(NoRoom::Exhausted)
+            let stored = tables.get_mut(owner, id).ok_or(ReservationError::Removed)?;
+            stored
+                .bytes
+                .grow_to(size)
+                .map_err(ReservationError::Exhausted)
         };
         match grow(&mut tables) {
-            Err(NoRoom::Exhausted(_)) if tables.remove_cancelled(owner) > 0 => grow(&mut tables),
-            held => held,
+            Err(ReservationError::Exhausted(_)) if tables.remove_cancelled(owner) > 0 => {
+                grow(&mut tables)
+            }
+            outcome => outcome,
         }
     }
 
@@ -104,28 +114,28 @@ impl InMemory {
 
 impl TaskTables {
     /// Returns a task that has not expired.
-    fn get(&self, owner: &str, id: &str) -> Option<&FinishedTask> {
+    fn get(&self, owner: &str, id: &str) -> Option<&StoredTask> {
         self.callers
             .get(owner)?
             .get(id)
-            .filter(|kept| kept.until > Instant::now())
+            .filter(|stored| stored.expires_at > Instant::now())
     }
 
-    fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut FinishedTask> {
+    fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut StoredTask> {
         self.callers
             .get_mut(owner)?
             .get_mut(id)
-            .filter(|kept| kept.until > Instant::now())
+            .filter(|stored| stored.expires_at > Instant::now())
     }
 
     fn remove(&mut self, owner: &str, id: &str) {
-        let Some(own) = self.callers.get_mut(owner) else {
+        let Some(owned) = self.callers.get_mut(owner) else {
             return;
         };
-        if let Some((id, kept)) = own.remove_entry(id) {
-            self.times.remove(&(kept.until, id));
+        if let Some((id, stored)) = owned.remove_entry(id) {
+            self.by_expiry.remove(&(stored.expires_at, id));
         }
-        if own.is_empty() {
+        if owned.is_empty() {
             self.callers.remove(owner);
         }
     }
@@ -133,11 +143,11 @@ impl TaskTables {
     /// Removes the cancelled tasks of a caller. They have no result, so no client needs them.
     /// Returns the number of removed tasks.
     fn remove_cancelled(&mut self, owner: &str) -> usize {
-        let own = self.callers.get(owner);
-        let cancelled = own
+        let owned = self.callers.get(owner);
+        let cancelled = owned
             .into_iter()
             .flatten()
-            .filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));
+            .filter(|(_, stored)| matches!(stored.task.state, TaskState::Cancelled));
         let cancelled: Vec<Arc<str>> = cancelled.map(|(id, _)| Arc::clone(id)).collect();
         for id in &cancelled {
             self.remove(owner, id);
@@ -146,14 +156,14 @@ impl TaskTables {
     }
 }
 
-impl TaskStore for InMemory {
+impl TaskStore for MemoryTaskStore {
     fn add<'a>(
         &'a self,
         owner: &'a str,
         task: &'a Arc<Task>,
-        until: Instant,
+        expires_at: Instant,
     ) -> BoxFuture<'a, Result<(), QuotaExhausted>> {
-        ready(self.insert(owner, task, until)).boxed()
+        ready(self.insert(owner, task, expires_at)).boxed()
     }
 
     fn reserve<'a>(
@@ -161,21 +171,21 @@ impl TaskStore for InMemory {
         owner: &'a str,
         id: &'a str,
         bytes: usize,
-    ) -> BoxFuture<'a, Result<(), NoRoom>> {
+    ) -> BoxFuture<'a, Result<(), ReservationError>> {
         ready(self.reserve_bytes(owner, id, bytes)).boxed()
     }
 
     fn update<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>) -> BoxFuture<'a, ()> {
-        if let Some(kept) = self.lock_tables().get_mut(owner, &task.id) {
-            kept.bytes.shrink_to(task.size());
-            kept.task = Arc::clone(task);
+        if let Some(stored) = self.lock_tables().get_mut(owner, &task.id) {
+            stored.bytes.shrink_to(task.size());
+            stored.task = Arc::clone(task);
         }
         ready(()).boxed()
     }
 
     fn get<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, Option<Arc<Task>>> {
         let tables = self.lock_tables();
-        ready(tables.get(owner, id).map(|kept| Arc::clone(&kept.task))).boxed()
+        ready(tables.get(owner, id).map(|stored| Arc::clone(&stored.task))).boxed()
     }
 
     fn list<'a>(
@@ -188,19 +198,19 @@ impl TaskStore for InMemory {
         let tables = self.lock_tables();
         let now = Instant::now();
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let own = tables
+        let owned = tables
             .callers
             .get(owner)
-            .map(|own| own.range::<str, _>((after, Bound::Unbounded)));
-        let kept = own
+            .map(|tasks| tasks.range::<str, _>((after, Bound::Unbounded)));
+        let unexpired = owned
             .into_iter()
             .flatten()
-            .map(|(_, kept)| kept)
-            .filter(|kept| kept.until > now);
-        let known = kept
-            .map(|kept| &kept.task)
+            .map(|(_, stored)| stored)
+            .filter(|stored| stored.expires_at > now);
+        let visible = unexpired
+            .map(|stored| &stored.task)
             .filter(|task| task.is_visible_to(revision));
-        ready(known.take(limit).map(Arc::clone).collect()).boxed()
+        ready(visible.take(limit).map(Arc::clone).collect()).boxed()
     }
 
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
@@ -210,8 +220,8 @@ impl TaskStore for InMemory {
 
     fn remove_owner(&self, owner: &str) {
         let mut tables = self.lock_tables();
-        for (id, kept) in tables.callers.remove(owner).into_iter().flatten() {
-            tables.times.remove(&(kept.until, id));
+        for (id, stored) in tables.callers.remove(owner).into_iter().flatten() {
+            tables.by_expiry.remove(&(stored.expires_at, id));
         }
     }
 
@@ -220,7 +230,7 @@ impl TaskStore for InMemory {
         let now = Instant::now();
         let mut ids = Vec::new();
         while let Some(first) = tables
-            .times
+            .by_expiry
             .first_entry()
             .filter(|first| first.key().0 <= now)
         {
@@ -228,7 +238,11 @@ impl TaskStore for InMemory {
             tables.remove(&owner, &id);
             ids.push(id);
         }
-        let next = tables.times.keys().next().map(|(until, _)| *until);
+        let next = tables
+            .by_expiry
+            .keys()
+            .next()
+            .map(|(expires_at, _)| *expires_at);
         ready(ExpiredTasks { ids, next }).boxed()
     }
 }

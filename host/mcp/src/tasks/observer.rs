@@ -28,7 +28,7 @@ impl CallObserver for TaskObserver {
         self.updates.notify_changed(uri);
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.live.cancel.is_cancelled()
     }
 }

@@ -16,7 +16,7 @@ pub struct TaskOptions {
     /// Time for which a task is stored after it was created, unless its client requests less.
     pub ttl: Duration,
     /// Time that a call may take before it becomes a task, if the server decides that.
-    pub after: Duration,
+    pub promotion_delay: Duration,
 }
 
 impl Default for TaskOptions {
@@ -26,7 +26,7 @@ impl Default for TaskOptions {
             total: 4_000,
             memory: ByteSize::mib(64),
             ttl: Duration::from_hours(1),
-            after: Duration::from_millis(500),
+            promotion_delay: Duration::from_millis(500),
         }
     }
 }

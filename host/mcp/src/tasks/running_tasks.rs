@@ -22,27 +22,27 @@ pub(crate) struct LiveTask {
     /// The caller that started the task.
     pub(super) owner: Arc<str>,
     /// The time at which the task expires.
-    pub(crate) until: Instant,
+    pub(crate) expires_at: Instant,
     /// The token that stops the call.
     pub(crate) cancel: CancellationToken,
     task: Mutex<Arc<Task>>,
     /// Counts the changes of the task. Receivers read the task itself, so that no waiting request
     /// keeps it alive after it expires.
     changes: watch::Sender<u64>,
-    /// Like `changes`, without progress messages.
-    states: watch::Sender<u64>,
+    /// Like `is_unfinished`, without progress messages.
+    state_changes: watch::Sender<u64>,
     phase: Mutex<TaskPhase>,
     /// The peer that receives progress and log messages, in addition to the requests for the task;
     /// `None` as soon as the request has its response.
     peer: Mutex<Option<PeerObserver>>,
     /// The time of the last progress message.
-    told: Mutex<Option<Instant>>,
-    interview: Mutex<TaskQuestions>,
+    last_progress: Mutex<Option<Instant>>,
+    question_state: Mutex<TaskQuestions>,
     /// Notified when the last open question is answered or the questions fail.
     answered: Notify,
     /// Held by the request that sends the questions to its client: two requests would ask the user
     /// twice.
-    pub(crate) asking: tokio::sync::Mutex<()>,
+    pub(crate) asking_lock: tokio::sync::Mutex<()>,
 }
 
 /// The request or task to which the result belongs.
@@ -60,34 +60,34 @@ pub(crate) enum TaskPhase {
 #[derive(Default)]
 struct TaskQuestions {
     /// The keys that clients have received.
-    used: BTreeSet<String>,
+    used_keys: BTreeSet<String>,
     /// The questions without an answer.
     open: Vec<Arc<TaskQuestion>>,
     /// The answers, by the plugin's keys, and the bytes that they occupy in the quota of requests.
     answers: BTreeMap<String, String>,
-    held: Vec<QuotaPortion>,
+    reservations: Vec<QuotaPortion>,
     /// The failure, if there will be no answers.
-    refused: Option<CallFailure>,
+    failure: Option<CallFailure>,
 }
 
 /// Answers by the plugin's keys, and the reserved bytes that they occupy.
 pub(crate) type TaskAnswers = (BTreeMap<String, String>, Vec<QuotaPortion>);
 
 impl LiveTask {
-    pub(super) fn new(owner: &str, task: Task, until: Instant, phase: TaskPhase) -> Self {
+    pub(super) fn new(owner: &str, task: Task, expires_at: Instant, phase: TaskPhase) -> Self {
         Self {
             owner: owner.into(),
-            until,
+            expires_at,
             cancel: CancellationToken::new(),
             task: Mutex::new(Arc::new(task)),
             changes: watch::Sender::default(),
-            states: watch::Sender::default(),
+            state_changes: watch::Sender::default(),
             phase: Mutex::new(phase),
             peer: Mutex::default(),
-            told: Mutex::default(),
-            interview: Mutex::default(),
+            last_progress: Mutex::default(),
+            question_state: Mutex::default(),
             answered: Notify::new(),
-            asking: tokio::sync::Mutex::default(),
+            asking_lock: tokio::sync::Mutex::default(),
         }
     }
 
@@ -115,7 +115,7 @@ impl LiveTask {
 
     /// Like [`subscribe_changes`](Self::subscribe_changes), without progress messages.
     pub(crate) fn subscribe_states(&self) -> watch::Receiver<u64> {
-        self.states.subscribe()
+        self.state_changes.subscribe()
     }
 
     /// Sends progress and log messages to this client until the request has its response.
@@ -139,22 +139,22 @@ impl LiveTask {
     /// Moves from [`TaskPhase::Undecided`] to `phase`, unless the phase is decided already. Returns
     /// the phase.
     pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
-        let mut now = lock(&self.phase);
-        if *now == TaskPhase::Undecided {
-            *now = phase;
+        let mut current = lock(&self.phase);
+        if *current == TaskPhase::Undecided {
+            *current = phase;
         }
-        *now
+        *current
     }
 
     /// Sets the progress message of the task. Messages that follow too fast are dropped.
     pub(super) fn report_progress(&self, progress: &ProgressUpdate) {
         let now = Instant::now();
         {
-            let mut told = lock(&self.told);
-            if told.is_some_and(|told| now.duration_since(told) < MIN_PROGRESS_INTERVAL) {
+            let mut last_progress = lock(&self.last_progress);
+            if last_progress.is_some_and(|told| now.duration_since(told) < MIN_PROGRESS_INTERVAL) {
                 return;
             }
-            *told = Some(now);
+            *last_progress = Some(now);
         }
         let ProgressUpdate {
             progress,
@@ -177,7 +177,7 @@ impl LiveTask {
     pub(crate) fn set_state(&self, state: TaskState) -> bool {
         let changed = self.update(|task| task.with_state(state));
         if changed {
-            self.states.send_modify(|count| *count += 1);
+            self.state_changes.send_modify(|count| *count += 1);
             self.changes.send_modify(|count| *count += 1);
         }
         changed
@@ -185,23 +185,23 @@ impl LiveTask {
 
     /// Gives the questions keys that clients have not received before.
     pub(super) fn assign_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
-        let mut interview = lock(&self.interview);
-        let asked = questions.into_iter().map(|question| {
+        let mut question_state = lock(&self.question_state);
+        let task_questions = questions.into_iter().map(|question| {
             let mut key = question.key.clone();
             let mut number = 1;
-            while !interview.used.insert(key.clone()) {
+            while !question_state.used_keys.insert(key.clone()) {
                 number += 1;
                 key = format!("{}-{number}", question.key);
             }
             Arc::new(TaskQuestion { key, question })
         });
-        asked.collect()
+        task_questions.collect()
     }
 
     /// Asks these questions, until the returned guard is dropped.
     pub(super) fn ask(&self, questions: Vec<Arc<TaskQuestion>>) -> AskedQuestions<'_> {
-        let mut interview = lock(&self.interview);
-        interview.open.clone_from(&questions);
+        let mut question_state = lock(&self.question_state);
+        question_state.open.clone_from(&questions);
         self.set_state(TaskState::InputRequired(questions));
         AskedQuestions { live: self }
     }
@@ -212,14 +212,14 @@ impl LiveTask {
             // Created before the check, so that an answer in between also wakes this future.
             let answered = self.answered.notified();
             {
-                let mut interview = lock(&self.interview);
-                if let Some(failure) = interview.refused.take() {
+                let mut question_state = lock(&self.question_state);
+                if let Some(failure) = question_state.failure.take() {
                     return Err(failure);
                 }
-                if interview.open.is_empty() {
+                if question_state.open.is_empty() {
                     return Ok((
-                        std::mem::take(&mut interview.answers),
-                        std::mem::take(&mut interview.held),
+                        std::mem::take(&mut question_state.answers),
+                        std::mem::take(&mut question_state.reservations),
                     ));
                 }
             }
@@ -237,21 +237,27 @@ impl LiveTask {
         &self,
         key: &str,
         answer: String,
-        hold: impl FnOnce(usize) -> Result<QuotaPortion, E>,
+        reserve: impl FnOnce(usize) -> Result<QuotaPortion, E>,
     ) -> Result<(), E> {
-        let mut interview = lock(&self.interview);
-        let Some(place) = interview.open.iter().position(|asked| asked.key == key) else {
+        let mut question_state = lock(&self.question_state);
+        let Some(index) = question_state
+            .open
+            .iter()
+            .position(|question| question.key == key)
+        else {
             return Ok(());
         };
-        let portion = hold(answer.len())?;
-        let asked = interview.open.remove(place);
-        interview.answers.insert(asked.question.key.clone(), answer);
-        interview.held.push(portion);
-        let state = if interview.open.is_empty() {
+        let portion = reserve(answer.len())?;
+        let answered_question = question_state.open.remove(index);
+        question_state
+            .answers
+            .insert(answered_question.question.key.clone(), answer);
+        question_state.reservations.push(portion);
+        let state = if question_state.open.is_empty() {
             self.answered.notify_one();
             TaskState::Working
         } else {
-            TaskState::InputRequired(interview.open.clone())
+            TaskState::InputRequired(question_state.open.clone())
         };
         self.set_state(state);
         Ok(())
@@ -259,26 +265,26 @@ impl LiveTask {
 
     /// Fails the call, because its questions cannot be answered.
     pub(crate) fn fail_questions(&self, failure: CallFailure) {
-        let mut interview = lock(&self.interview);
-        if !interview.open.is_empty() {
-            interview.refused = Some(failure);
+        let mut question_state = lock(&self.question_state);
+        if !question_state.open.is_empty() {
+            question_state.failure = Some(failure);
             self.answered.notify_one();
         }
     }
 
     /// Returns the questions without an answer.
     pub(crate) fn unanswered(&self) -> Vec<Arc<TaskQuestion>> {
-        lock(&self.interview).open.clone()
+        lock(&self.question_state).open.clone()
     }
 
     /// Changes the task unless it has ended. Returns false if it has.
     fn update(&self, change: impl FnOnce(&Task) -> Task) -> bool {
         let mut task = lock(&self.task);
-        let changes = !task.state.is_final();
-        if changes {
+        let is_unfinished = !task.state.is_final();
+        if is_unfinished {
             *task = Arc::new(change(&task));
         }
-        changes
+        is_unfinished
     }
 }
 
@@ -300,15 +306,15 @@ impl AskedQuestions<'_> {
 
 impl Drop for AskedQuestions<'_> {
     fn drop(&mut self) {
-        let mut interview = lock(&self.live.interview);
+        let mut question_state = lock(&self.live.question_state);
         let TaskQuestions {
             open,
             answers,
-            held,
-            refused,
+            reservations,
+            failure,
             ..
-        } = &mut *interview;
-        (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
+        } = &mut *question_state;
+        (*answers, *reservations, *failure) = (BTreeMap::new(), Vec::new(), None);
         if !std::mem::take(open).is_empty() {
             // The state change makes the request that sent them to a client withdraw them.
             self.live.set_state(TaskState::Working);

@@ -12,7 +12,7 @@ use crate::protocol::revision::Revision;
 /// Storage of tasks. Each task is visible only to its caller. Only the store decides when a task
 /// expires: the caller can request the task until the store removes it.
 pub(crate) trait TaskStore: Send + Sync {
-    /// Stores a new task of `owner` until `until`.
+    /// Stores a new task of `owner` until `expires_at`.
     ///
     /// # Errors
     ///
@@ -21,7 +21,7 @@ pub(crate) trait TaskStore: Send + Sync {
         &'a self,
         owner: &'a str,
         task: &'a Arc<Task>,
-        until: Instant,
+        expires_at: Instant,
     ) -> BoxFuture<'a, Result<(), QuotaExhausted>>;
 
     /// Reserves this many bytes for questions or a result, before they are stored.
@@ -34,7 +34,7 @@ pub(crate) trait TaskStore: Send + Sync {
         owner: &'a str,
         id: &'a str,
         bytes: usize,
-    ) -> BoxFuture<'a, Result<(), NoRoom>>;
+    ) -> BoxFuture<'a, Result<(), ReservationError>>;
 
     /// Stores the new state of a task, for which capacity is reserved, and releases the surplus.
     /// Does nothing if the store no longer has the task.
@@ -65,11 +65,11 @@ pub(crate) trait TaskStore: Send + Sync {
 
 /// The reason that no bytes can be reserved for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRoom {
+pub(crate) enum ReservationError {
     /// The caller, or all callers together, have reached their limit.
     Exhausted(QuotaExhausted),
     /// The store no longer has the task.
-    Forgotten,
+    Removed,
 }
 
 /// Tasks that were removed because they have expired.

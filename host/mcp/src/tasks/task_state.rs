@@ -116,10 +116,10 @@ pub(crate) fn error_size(error: &Error) -> usize {
 
 /// Returns the size of a value as JSON text, without storing the text.
 pub(crate) fn serialized_size(value: &impl Serialize) -> usize {
-    let mut counted = CountingWriter(0);
+    let mut writer = CountingWriter(0);
     // The code that serializes the value for a client reports the error.
-    drop(serde_json::to_writer(&mut counted, value));
-    counted.0
+    drop(serde_json::to_writer(&mut writer, value));
+    writer.0
 }
 
 /// A writer that only counts bytes.
@@ -194,7 +194,7 @@ impl Task {
     pub(super) fn size(&self) -> usize {
         let state = match &self.state {
             TaskState::Working | TaskState::Cancelled => 0,
-            TaskState::InputRequired(asked) => asked.iter().map(|asked| asked.size()).sum(),
+            TaskState::InputRequired(questions) => questions.iter().map(|asked| asked.size()).sum(),
             TaskState::Ended(ended) => ended.size(),
         };
         TASK_OVERHEAD_BYTES + state
@@ -203,14 +203,14 @@ impl Task {
     /// Returns `status`. If a tool fails, its task has failed in 2025-11-25, but has completed in
     /// the extension.
     fn status(&self) -> &'static str {
-        let fails = !self.revision.features().tasks_extension;
+        let tool_errors_fail = !self.revision.features().tasks_extension;
         match &self.state {
             TaskState::Working => "working",
             TaskState::InputRequired(_) => "input_required",
             TaskState::Cancelled => "cancelled",
             TaskState::Ended(ended) => match ended.outcome {
                 TaskOutcome::Error(_) => "failed",
-                TaskOutcome::Result(_) if ended.is_error && fails => "failed",
+                TaskOutcome::Result(_) if ended.is_error && tool_errors_fail => "failed",
                 TaskOutcome::Result(_) => "completed",
             },
         }
@@ -219,28 +219,28 @@ impl Task {
     /// Returns the task without its questions and its result: the result of `tasks/get` in
     /// 2025-11-25, and the result that creates a task in the extension.
     pub(crate) fn summary(&self) -> Map<String, Value> {
-        let extension = self.revision.features().tasks_extension;
-        let [ttl, poll] = if extension {
+        let is_extension = self.revision.features().tasks_extension;
+        let [ttl_key, poll_key] = if is_extension {
             ["ttlMs", "pollIntervalMs"]
         } else {
             ["ttl", "pollInterval"]
         };
-        let time = |time| humantime::format_rfc3339_millis(time).to_string();
+        let format_time = |time| humantime::format_rfc3339_millis(time).to_string();
         let mut members = Map::new();
         members.insert("taskId".into(), self.id.as_ref().into());
         members.insert("status".into(), self.status().into());
         if let Some(message) = &self.message {
             members.insert("statusMessage".into(), message.as_str().into());
         }
-        members.insert("createdAt".into(), time(self.created).into());
-        members.insert("lastUpdatedAt".into(), time(self.updated).into());
+        members.insert("createdAt".into(), format_time(self.created).into());
+        members.insert("lastUpdatedAt".into(), format_time(self.updated).into());
         members.insert(
-            ttl.into(),
+            ttl_key.into(),
             u64::try_from(self.ttl.as_millis())
                 .unwrap_or(u64::MAX)
                 .into(),
         );
-        members.insert(poll.into(), POLL_INTERVAL_MS.into());
+        members.insert(poll_key.into(), POLL_INTERVAL_MS.into());
         members
     }
 
@@ -260,8 +260,8 @@ impl Task {
         };
         match &self.state {
             TaskState::Working | TaskState::Cancelled => {}
-            TaskState::InputRequired(asked) => {
-                let requests = asked.iter().map(|asked| {
+            TaskState::InputRequired(questions) => {
+                let requests = questions.iter().map(|asked| {
                     Ok((
                         asked.key.clone(),
                         question_encoding::input_request(&asked.question, self.revision)?,

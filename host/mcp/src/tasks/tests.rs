@@ -23,16 +23,16 @@ use crate::host::request_state::{self, RequestStates};
 use crate::protocol::capabilities::TASKS_EXTENSION;
 use crate::protocol::revision::Revision;
 use crate::testing::stub_client::WAITS;
-use crate::testing::stub_host::Stub;
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions::{everything, question, said};
+use crate::testing::stub_host::StubServer;
+use crate::testing::test_peer::TestPeer;
+use crate::testing::test_questions::{all_capabilities, question, text_reply};
 
 const CORE: Revision = Revision::V2025_11_25;
 const EXTENSION: Revision = Revision::V2026_07_28;
 
 /// Returns the capabilities of a client that accepts tasks and answers questions.
 fn declared() -> Value {
-    let mut declared = everything();
+    let mut declared = all_capabilities();
     declared["extensions"] = json!({TASKS_EXTENSION: {}});
     declared
 }
@@ -40,49 +40,50 @@ fn declared() -> Value {
 /// Creates a host where every call that waits becomes a task.
 fn host(
     script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
-) -> Arc<Stub> {
-    Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script).keeping(soon())
+) -> Arc<StubServer> {
+    StubServer::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
+        .with_tasks(immediate_task_options())
 }
 
-fn soon() -> TaskOptions {
+fn immediate_task_options() -> TaskOptions {
     TaskOptions {
-        after: Duration::from_millis(1),
+        promotion_delay: Duration::from_millis(1),
         ..TaskOptions::default()
     }
 }
 
 /// Returns options with which no call runs long enough to become a task.
-fn late() -> TaskOptions {
+fn no_task_options() -> TaskOptions {
     TaskOptions {
-        after: Duration::from_hours(1),
+        promotion_delay: Duration::from_hours(1),
         ..TaskOptions::default()
     }
 }
 
 /// Waits until the condition is true.
-async fn becomes(what: impl Fn() -> bool) {
-    while !what() {
+async fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
         tokio::task::yield_now().await;
     }
 }
 
-fn saying(text: &'static str) -> Arc<Stub> {
-    host(move |_| Some(Ok(said(text))))
+fn replying_host(text: &'static str) -> Arc<StubServer> {
+    host(move |_| Some(Ok(text_reply(text))))
 }
 
-async fn client(host: &Arc<Stub>, revision: Revision) -> Peer {
-    Peer::declaring(Arc::clone(host), revision, declared()).await
+async fn client(host: &Arc<StubServer>, revision: Revision) -> TestPeer {
+    TestPeer::with_capabilities(Arc::clone(host), revision, declared()).await
 }
 
 /// Returns the parameters of a call that waits. It becomes a task in the revisions in which clients
 /// decide that.
-fn slow() -> Value {
+fn slow_call_params() -> Value {
     json!({"name": "a", "arguments": {WAITS: true}, "task": {"ttl": 60_000}})
 }
 
 /// Starts a task and returns its id.
-async fn begin(peer: &mut Peer) -> String {
-    let created = peer.result("tools/call", slow()).await;
+async fn begin_task(peer: &mut TestPeer) -> String {
+    let created = peer.result("tools/call", slow_call_params()).await;
     let task = created.get("task").unwrap_or(&created);
     task["taskId"]
         .as_str()
@@ -90,14 +91,14 @@ async fn begin(peer: &mut Peer) -> String {
         .to_owned()
 }
 
-async fn get(peer: &mut Peer, id: &str) -> Value {
+async fn get_task(peer: &mut TestPeer, id: &str) -> Value {
     peer.result("tasks/get", json!({"taskId": id})).await
 }
 
 /// Waits until the task has this status.
-async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
+async fn wait_for_status(peer: &mut TestPeer, id: &str, status: &str) -> Value {
     loop {
-        let task = get(peer, id).await;
+        let task = get_task(peer, id).await;
         if task["status"] == status {
             return task;
         }
@@ -110,7 +111,7 @@ async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
 }
 
 /// Returns a result without the members that differ each time.
-fn told(mut value: Value) -> String {
+fn stable_text(mut value: Value) -> String {
     fn blur(value: &mut Value) {
         if let Some(items) = value.as_array_mut() {
             items.iter_mut().for_each(blur);
@@ -141,22 +142,24 @@ fn told(mut value: Value) -> String {
 async fn the_messages_of_both_forms() {
     let mut shown = Vec::new();
     for revision in [CORE, EXTENSION] {
-        let host = saying("done");
+        let host = replying_host("done");
         let mut peer = client(&host, revision).await;
-        let created = peer.result("tools/call", slow()).await;
+        let created = peer.result("tools/call", slow_call_params()).await;
         let id = created.get("task").unwrap_or(&created)["taskId"]
             .as_str()
             .unwrap()
             .to_owned();
-        shown.push(told(created));
-        shown.push(told(get(&mut peer, &id).await));
+        shown.push(stable_text(created));
+        shown.push(stable_text(get_task(&mut peer, &id).await));
         host.release();
-        shown.push(told(until(&mut peer, &id, "completed").await));
+        shown.push(stable_text(
+            wait_for_status(&mut peer, &id, "completed").await,
+        ));
         if revision == CORE {
-            shown.push(told(
+            shown.push(stable_text(
                 peer.result("tasks/result", json!({"taskId": id})).await,
             ));
-            shown.push(told(peer.result("tasks/list", json!({})).await));
+            shown.push(stable_text(peer.result("tasks/list", json!({})).await));
         }
     }
     insta::assert_snapshot!(shown.join("\n"));
@@ -164,7 +167,7 @@ async fn the_messages_of_both_forms() {
 
 #[tokio::test]
 async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
-    let host = saying("at once").keeping(late());
+    let host = replying_host("at once").with_tasks(no_task_options());
     let mut peer = client(&host, EXTENSION).await;
     let result = peer
         .result("tools/call", json!({"name": "a", "task": {}}))
@@ -174,9 +177,9 @@ async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
         (&json!("complete"), &json!("at once"))
     );
     // A client that accepts no tasks waits.
-    let mut without = Peer::new(EXTENSION).await;
+    let mut without = TestPeer::new(EXTENSION).await;
     without.host.release();
-    let result = without.result("tools/call", slow()).await;
+    let result = without.result("tools/call", slow_call_params()).await;
     assert_eq!(result["resultType"], "complete");
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         let error = without.error(method, json!({"taskId": "x"})).await;
@@ -207,16 +210,16 @@ async fn a_tool_declares_whether_it_can_be_a_task() {
         for revision in Revision::ALL {
             for declares in [true, false] {
                 for asks in [true, false] {
-                    let host = saying("done");
+                    let host = replying_host("done");
                     host.set_task_support(support);
                     host.release();
                     let capabilities = if declares { declared() } else { json!({}) };
-                    let mut peer = Peer::declaring(host, revision, capabilities).await;
+                    let mut peer = TestPeer::with_capabilities(host, revision, capabilities).await;
                     let mut params = json!({"name": "a"});
                     if asks {
                         params["task"] = json!({});
                     }
-                    let response = peer.ask("tools/call", params).await;
+                    let response = peer.request_response("tools/call", params).await;
                     let what = match (&response["error"], &response["result"]) {
                         (Value::Null, result) if result.get("task").is_some() => {
                             "a task".to_owned()
@@ -232,7 +235,7 @@ async fn a_tool_declares_whether_it_can_be_a_task() {
         }
     }
     insta::assert_snapshot!(shown);
-    let mut peer = client(&saying("done"), CORE).await;
+    let mut peer = client(&replying_host("done"), CORE).await;
     for wrong in [
         json!(7),
         json!({"ttl": -1}),
@@ -265,16 +268,18 @@ async fn failures_end_tasks_as_each_form_specifies() {
         let host = host(move |_| Some(Err(fails())));
         host.release();
         let mut peer = client(&host, CORE).await;
-        let id = begin(&mut peer).await;
-        until(&mut peer, &id, core).await;
-        let response = peer.ask("tasks/result", json!({"taskId": id})).await;
+        let id = begin_task(&mut peer).await;
+        wait_for_status(&mut peer, &id, core).await;
+        let response = peer
+            .request_response("tasks/result", json!({"taskId": id}))
+            .await;
         let is_error = response["result"]["isError"] == true || response["error"]["code"] == -32602;
         assert!(is_error, "{response}");
         let slow = crate::tasks::tests::host(move |_| Some(Err(fails())));
         let mut peer = client(&slow, EXTENSION).await;
-        let id = begin(&mut peer).await;
+        let id = begin_task(&mut peer).await;
         slow.release();
-        let task = until(&mut peer, &id, extension).await;
+        let task = wait_for_status(&mut peer, &id, extension).await;
         assert_eq!(task.get("error").is_some(), extension == "failed", "{task}");
         assert_eq!(
             task["result"]["isError"] == true,
@@ -285,7 +290,7 @@ async fn failures_end_tasks_as_each_form_specifies() {
 }
 
 /// Creates a plugin that asks these questions, round by round, and then returns the answers.
-fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
+fn asking_host(rounds: &'static [&'static [&'static str]]) -> Arc<StubServer> {
     host(move |call| {
         let journal = &call.journal;
         let round = usize::try_from(journal.rounds).unwrap();
@@ -303,18 +308,18 @@ fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
                 };
                 CallReply::Questions(QuestionRound { questions, journal })
             }
-            None => said(&format!("{:?}", journal.answers)),
+            None => text_reply(&format!("{:?}", journal.answers)),
         }))
     })
 }
 
 #[tokio::test]
 async fn questions_of_a_task_are_answered_one_by_one() {
-    let host = asking(&[&["a", "b"], &["a"]]);
+    let host = asking_host(&[&["a", "b"], &["a"]]);
     let mut peer = client(&host, EXTENSION).await;
-    let id = begin(&mut peer).await;
+    let id = begin_task(&mut peer).await;
     host.release();
-    let task = until(&mut peer, &id, "input_required").await;
+    let task = wait_for_status(&mut peer, &id, "input_required").await;
     let keys = |task: &Value| {
         task["inputRequests"]
             .as_object()
@@ -329,7 +334,7 @@ async fn questions_of_a_task_are_answered_one_by_one() {
         update(json!({"b": accept(2), "x": accept(9), "a": 7})),
     )
     .await;
-    let task = get(&mut peer, &id).await;
+    let task = get_task(&mut peer, &id).await;
     assert_eq!(
         (&task["status"], keys(&task)),
         (&json!("input_required"), Some(vec!["a".to_owned()]))
@@ -340,7 +345,7 @@ async fn questions_of_a_task_are_answered_one_by_one() {
         update(json!({"b": accept(8), "a": accept(1)})),
     )
     .await;
-    let task = until(&mut peer, &id, "input_required").await;
+    let task = wait_for_status(&mut peer, &id, "input_required").await;
     assert_eq!(
         keys(&task),
         Some(vec!["a-2".to_owned()]),
@@ -350,20 +355,20 @@ async fn questions_of_a_task_are_answered_one_by_one() {
         .await;
     peer.result("tasks/update", update(json!({"a-2": accept(3)})))
         .await;
-    let task = until(&mut peer, &id, "completed").await;
+    let task = wait_for_status(&mut peer, &id, "completed").await;
     let text = task["result"]["content"][0]["text"].as_str().unwrap();
     assert!(
         text.contains(r#"name\":\"3\""#) && text.contains(r#"name\":\"2\""#),
         "{text}"
     );
-    assert_eq!(peer.session.intake.of("stdio"), 0);
+    assert_eq!(peer.session.request_quota.of("stdio"), 0);
     peer.result("tasks/update", update(json!({"a-2": accept(3)})))
         .await;
 }
 
 #[tokio::test]
 async fn a_question_before_the_call_is_a_task_is_in_the_result() {
-    let host = asking(&[&["a"]]).keeping(late());
+    let host = asking_host(&[&["a"]]).with_tasks(no_task_options());
     let mut peer = client(&host, EXTENSION).await;
     let result = peer.result("tools/call", json!({"name": "a"})).await;
     assert_eq!(
@@ -374,9 +379,9 @@ async fn a_question_before_the_call_is_a_task_is_in_the_result() {
 
 #[tokio::test]
 async fn only_one_waiting_request_receives_the_questions() {
-    let host = asking(&[&["a", "b"]]);
+    let host = asking_host(&[&["a", "b"]]);
     let mut peer = client(&host, CORE).await;
-    let id = begin(&mut peer).await;
+    let id = begin_task(&mut peer).await;
     let first = peer.request("tasks/result", json!({"taskId": id})).await;
     let second = peer.request("tasks/result", json!({"taskId": id})).await;
     host.release();
@@ -412,10 +417,10 @@ async fn only_one_waiting_request_receives_the_questions() {
 
 #[tokio::test]
 async fn the_next_waiting_request_receives_the_questions_if_the_first_disconnects() {
-    let host = asking(&[&["a"]]);
+    let host = asking_host(&[&["a"]]);
     host.release();
     let mut peer = client(&host, CORE).await;
-    let id = begin(&mut peer).await;
+    let id = begin_task(&mut peer).await;
     let first = peer.request("tasks/result", json!({"taskId": id})).await;
     let question = peer.receive().await;
     let question = if question["method"] == "notifications/progress" {
@@ -446,9 +451,9 @@ async fn the_next_waiting_request_receives_the_questions_if_the_first_disconnect
 #[tokio::test]
 async fn a_task_survives_its_request_and_its_session() {
     for revision in [CORE, EXTENSION] {
-        let host = saying("done");
+        let host = replying_host("done");
         let mut peer = client(&host, revision).await;
-        let request = peer.request("tools/call", slow()).await;
+        let request = peer.request("tools/call", slow_call_params()).await;
         let created = loop {
             let message = peer.receive().await;
             if message["id"] == request {
@@ -460,36 +465,38 @@ async fn a_task_survives_its_request_and_its_session() {
             .unwrap()
             .to_owned();
         peer.cancel(request).await;
-        peer.session.life.ended.cancel();
-        peer.go_away();
+        peer.session.shutdown.ended.cancel();
+        peer.disconnect();
         host.release();
         let mut other = client(&host, revision).await;
-        until(&mut other, &id, "completed").await;
+        wait_for_status(&mut other, &id, "completed").await;
     }
 }
 
 #[tokio::test]
 async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
-    let host = saying("done").keeping(late());
+    let host = replying_host("done").with_tasks(no_task_options());
     let mut peer = client(&host, EXTENSION).await;
-    let request = peer.request("tools/call", slow()).await;
-    becomes(|| host.waiting() == 1).await;
+    let request = peer.request("tools/call", slow_call_params()).await;
+    wait_until(|| host.waiting() == 1).await;
     peer.cancel(request).await;
-    becomes(|| host.waiting() == 0 && peer.session.in_flight.is_empty()).await;
+    wait_until(|| host.waiting() == 0 && peer.session.in_flight.is_empty()).await;
     assert!(host_tasks(&host).live_tasks().is_empty());
 }
 
-fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
+fn host_tasks(host: &Arc<StubServer>) -> super::TaskTable {
     host.tasks().clone()
 }
 
 #[tokio::test]
 async fn a_task_is_invisible_to_other_callers() {
     for revision in [CORE, EXTENSION] {
-        let host = saying("done");
-        let mut ada = Peer::named(Arc::clone(&host), "token:ada", revision, declared()).await;
-        let mut eve = Peer::named(Arc::clone(&host), "token:eve", revision, declared()).await;
-        let id = begin(&mut ada).await;
+        let host = replying_host("done");
+        let mut ada =
+            TestPeer::with_caller_name(Arc::clone(&host), "token:ada", revision, declared()).await;
+        let mut eve =
+            TestPeer::with_caller_name(Arc::clone(&host), "token:eve", revision, declared()).await;
+        let id = begin_task(&mut ada).await;
         let methods: &[&str] = if revision == CORE {
             &["tasks/get", "tasks/cancel", "tasks/result"]
         } else {
@@ -525,7 +532,8 @@ async fn a_task_is_invisible_to_other_callers() {
             );
             // All clients behind one address are one caller: none of them gets a list.
             let mut anonymous =
-                Peer::named(Arc::clone(&host), "ip:192.0.2.7", revision, declared()).await;
+                TestPeer::with_caller_name(Arc::clone(&host), "ip:192.0.2.7", revision, declared())
+                    .await;
             assert_eq!(
                 anonymous.error("tasks/list", json!({})).await["code"],
                 -32601
@@ -533,45 +541,51 @@ async fn a_task_is_invisible_to_other_callers() {
         }
         // A client that supports the other form of tasks does not see the task either.
         let other = if revision == CORE { EXTENSION } else { CORE };
-        let mut other = Peer::named(Arc::clone(&host), "token:ada", other, declared()).await;
+        let mut other =
+            TestPeer::with_caller_name(Arc::clone(&host), "token:ada", other, declared()).await;
         assert_eq!(
             other.error("tasks/get", json!({"taskId": id})).await["code"],
             -32602
         );
-        assert_eq!(get(&mut ada, &id).await["status"], "working");
+        assert_eq!(get_task(&mut ada, &id).await["status"], "working");
     }
 }
 
 #[tokio::test]
 async fn a_task_that_is_cancelled_ends_its_call() {
     for revision in [CORE, EXTENSION] {
-        let host = saying("done");
+        let host = replying_host("done");
         let mut peer = client(&host, revision).await;
-        let id = begin(&mut peer).await;
-        becomes(|| host.waiting() == 1).await;
+        let id = begin_task(&mut peer).await;
+        wait_until(|| host.waiting() == 1).await;
         peer.result("tasks/cancel", json!({"taskId": id})).await;
-        assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
-        becomes(|| host.waiting() == 0).await;
+        assert_eq!(get_task(&mut peer, &id).await["status"], "cancelled");
+        wait_until(|| host.waiting() == 0).await;
         host.release();
-        assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
-        let again = peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        assert_eq!(get_task(&mut peer, &id).await["status"], "cancelled");
+        let again = peer
+            .request_response("tasks/cancel", json!({"taskId": id}))
+            .await;
         assert_eq!(again.get("error").is_some(), revision == CORE, "{again}");
     }
 }
 
 #[tokio::test]
 async fn an_expired_task_is_removed() {
-    let host = saying("done").keeping(TaskOptions {
+    let host = replying_host("done").with_tasks(TaskOptions {
         ttl: Duration::from_millis(100),
-        ..soon()
+        ..immediate_task_options()
     });
     let mut peer = client(&host, CORE).await;
-    let kept = begin(&mut peer).await;
-    let stuck = begin(&mut peer).await;
-    peer.ask("tasks/cancel", json!({"taskId": kept})).await;
+    let kept = begin_task(&mut peer).await;
+    let stuck = begin_task(&mut peer).await;
+    peer.request_response("tasks/cancel", json!({"taskId": kept}))
+        .await;
     for id in [kept, stuck] {
         let error = loop {
-            let response = peer.ask("tasks/get", json!({"taskId": id})).await;
+            let response = peer
+                .request_response("tasks/get", json!({"taskId": id}))
+                .await;
             match response.get("error") {
                 Some(error) => break error.clone(),
                 None => tokio::task::yield_now().await,
@@ -585,30 +599,31 @@ async fn an_expired_task_is_removed() {
             "{error}"
         );
     }
-    becomes(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
+    wait_until(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
 }
 
 #[tokio::test]
 async fn the_tasks_of_a_caller_are_bounded_in_number() {
-    let host = saying("done").keeping(TaskOptions {
+    let host = replying_host("done").with_tasks(TaskOptions {
         per_caller: 2,
-        ..soon()
+        ..immediate_task_options()
     });
     let mut peer = client(&host, CORE).await;
-    let first = begin(&mut peer).await;
-    begin(&mut peer).await;
-    let error = peer.error("tools/call", slow()).await;
+    let first = begin_task(&mut peer).await;
+    begin_task(&mut peer).await;
+    let error = peer.error("tools/call", slow_call_params()).await;
     assert_eq!(
         (&error["code"], &error["data"]["dev.toolbay/error"]),
         (&json!(-32010), &json!("busy")),
         "{error}"
     );
     // Other callers have their own limit.
-    let mut other = Peer::named(Arc::clone(&host), "token:other", CORE, declared()).await;
-    begin(&mut other).await;
+    let mut other =
+        TestPeer::with_caller_name(Arc::clone(&host), "token:other", CORE, declared()).await;
+    begin_task(&mut other).await;
     // A task without a result is evicted.
     peer.result("tasks/cancel", json!({"taskId": first})).await;
-    begin(&mut peer).await;
+    begin_task(&mut peer).await;
     assert_eq!(
         peer.error("tasks/get", json!({"taskId": first})).await["code"],
         -32602
@@ -616,8 +631,8 @@ async fn the_tasks_of_a_caller_are_bounded_in_number() {
     // If the server decides, a call that cannot be stored does not become a task.
     let mut extension = client(&host, EXTENSION).await;
     let running = host.waiting();
-    let request = extension.request("tools/call", slow()).await;
-    becomes(|| host.waiting() > running).await;
+    let request = extension.request("tools/call", slow_call_params()).await;
+    wait_until(|| host.waiting() > running).await;
     host.release();
     let response = loop {
         let message = extension.receive().await;
@@ -633,15 +648,15 @@ async fn the_tasks_of_a_caller_are_bounded_in_number() {
 
 #[tokio::test]
 async fn a_task_fails_with_a_reason_if_its_result_cannot_be_stored() {
-    let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
-    let host = host.keeping(TaskOptions {
+    let host = host(|_| Some(Ok(text_reply(&"x".repeat(1 << 20)))));
+    let host = host.with_tasks(TaskOptions {
         memory: ByteSize::mib(4),
-        ..soon()
+        ..immediate_task_options()
     });
     host.release();
     let mut peer = client(&host, CORE).await;
-    let id = begin(&mut peer).await;
-    until(&mut peer, &id, "failed").await;
+    let id = begin_task(&mut peer).await;
+    wait_for_status(&mut peer, &id, "failed").await;
     let error = peer.error("tasks/result", json!({"taskId": id})).await;
     assert!(
         error["message"].as_str().unwrap().contains("tasks.memory"),
@@ -651,14 +666,17 @@ async fn a_task_fails_with_a_reason_if_its_result_cannot_be_stored() {
 
 #[tokio::test]
 async fn a_thousand_tasks_are_stored() {
-    let host = saying("done");
+    let host = replying_host("done");
     let mut peer = client(&host, CORE).await;
     let mut ids = Vec::new();
     for _ in 0..1_000 {
-        ids.push(begin(&mut peer).await);
+        ids.push(begin_task(&mut peer).await);
     }
-    becomes(|| host.waiting() == 1_000).await;
-    assert_eq!(peer.error("tools/call", slow()).await["code"], -32010);
+    wait_until(|| host.waiting() == 1_000).await;
+    assert_eq!(
+        peer.error("tools/call", slow_call_params()).await["code"],
+        -32010
+    );
     let first = peer.result("tasks/list", json!({})).await;
     let second = peer
         .result("tasks/list", json!({"cursor": first["nextCursor"]}))
@@ -676,28 +694,32 @@ async fn a_thousand_tasks_are_stored() {
     assert_eq!(listed, ids.iter().map(String::as_str).collect());
     host.release();
     for id in &ids {
-        until(&mut peer, id, "completed").await;
+        wait_for_status(&mut peer, id, "completed").await;
     }
-    assert_eq!(peer.session.intake.of("stdio"), 0, "only results are left");
+    assert_eq!(
+        peer.session.request_quota.of("stdio"),
+        0,
+        "only results are left"
+    );
 }
 
 #[tokio::test]
 async fn tasks_end_with_the_server() {
     for revision in [CORE, EXTENSION] {
-        let host = saying("done");
+        let host = replying_host("done");
         let mut peer = client(&host, revision).await;
-        let id = begin(&mut peer).await;
+        let id = begin_task(&mut peer).await;
         host_tasks(&host).stop().await;
-        becomes(|| host.waiting() == 0).await;
-        assert_eq!(get(&mut peer, &id).await["status"], "failed");
+        wait_until(|| host.waiting() == 0).await;
+        assert_eq!(get_task(&mut peer, &id).await["status"], "failed");
     }
 }
 
 #[tokio::test]
 async fn a_client_is_notified_of_the_tasks_that_it_names() {
-    let host = asking(&[&["a"]]);
+    let host = asking_host(&[&["a"]]);
     let mut peer = client(&host, EXTENSION).await;
-    let id = begin(&mut peer).await;
+    let id = begin_task(&mut peer).await;
     let params = json!({"notifications": {"taskIds": [id, "unknown"]}});
     let listening = peer.request("subscriptions/listen", params).await;
     let acknowledged = peer.receive().await;
@@ -718,8 +740,9 @@ async fn a_client_is_notified_of_the_tasks_that_it_names() {
         match statuses.last().unwrap().as_str() {
             "input_required" => {
                 assert!(message["params"]["inputRequests"].get("a").is_some());
-                let params = peer
-                    .stating(json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}}));
+                let params = peer.with_context(
+                    json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}}),
+                );
                 peer.send(&json!({"jsonrpc": "2.0", "id": "u", "method": "tasks/update", "params": params})).await;
                 let answer = peer.receive().await;
                 if answer["id"] != "u" {
@@ -758,13 +781,14 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     };
     // Both hosts have the same key; the call of the first asks before it becomes a task.
     let states = || RequestStates::in_memory(&[7; 32]).unwrap();
-    let first = Stub::scripted(states(), move |call| asks(call, "a")).keeping(late());
+    let first =
+        StubServer::scripted(states(), move |call| asks(call, "a")).with_tasks(no_task_options());
     first.release();
     let asked = client(&first, EXTENSION)
         .await
-        .result("tools/call", slow())
+        .result("tools/call", slow_call_params())
         .await;
-    let mut good = slow();
+    let mut good = slow_call_params();
     good["requestState"] = asked["requestState"].clone();
     let accept = json!({"action": "accept", "content": {"name": "Ada"}});
     good["inputResponses"] = json!({"a": accept});
@@ -799,13 +823,13 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         .unwrap_or_else(|| panic!("{created}"))
         .to_owned();
     host.release();
-    until(&mut peer, &id, "input_required").await;
+    wait_for_status(&mut peer, &id, "input_required").await;
     peer.result(
         "tasks/update",
         json!({"taskId": id, "inputResponses": {"b": accept}}),
     )
     .await;
-    let task = until(&mut peer, &id, "completed").await;
+    let task = wait_for_status(&mut peer, &id, "completed").await;
     let meta = &task["result"]["_meta"];
     assert_eq!(
         (

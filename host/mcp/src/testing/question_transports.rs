@@ -10,17 +10,17 @@ use toolbay_model::{CallReply, QuestionKind, QuestionRound};
 
 use crate::host::request_state::RequestStates;
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 use crate::testing::test_http_client::TestHttpClient;
-use crate::testing::test_questions::{everything, question, said};
+use crate::testing::test_questions::{all_capabilities, question, text_reply};
 use crate::transport::http::HttpOptions;
 use crate::transport::stdio;
 
 /// A host whose tool requests the client's roots.
-fn host() -> Arc<Stub> {
-    Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), |call| {
+fn host() -> Arc<StubServer> {
+    StubServer::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), |call| {
         Some(Ok(match call.journal.answers.get("k") {
-            Some(answer) => said(answer),
+            Some(answer) => text_reply(answer),
             None if call.answerable.contains(QuestionKind::Roots) => {
                 CallReply::Questions(QuestionRound {
                     questions: vec![question("k", QuestionKind::Roots)],
@@ -59,10 +59,10 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
         Revision::V2025_06_18,
         Revision::V2025_11_25,
     ] {
-        let session = client.session_of(revision, everything()).await;
-        let other = client.session_of(revision, everything()).await;
+        let session = client.session_with(revision, all_capabilities()).await;
+        let other = client.session_with(revision, all_capabilities()).await;
         let mut stream = client
-            .events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string())
+            .open_events("/mcp", "POST", &session, &call(1, &json!({})).to_string())
             .await;
         let question = stream.next().await;
         assert_eq!(question["method"], "roots/list");
@@ -79,10 +79,12 @@ async fn over_streamable_http_the_question_is_on_the_stream_of_its_call() {
         );
     }
     // In a batch, for revisions with batches.
-    let session = client.session_of(Revision::V2025_03_26, everything()).await;
+    let session = client
+        .session_with(Revision::V2025_03_26, all_capabilities())
+        .await;
     let batch = json!([call(1, &json!({})), call(2, &json!({}))]);
     let mut stream = client
-        .events_of("/mcp", "POST", &session, &batch.to_string())
+        .open_events("/mcp", "POST", &session, &batch.to_string())
         .await;
     let answers = json!([answer(&stream.next().await), answer(&stream.next().await)]);
     assert_eq!(client.post(&session, &answers).await.status, 202);
@@ -100,9 +102,11 @@ async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_i
         ..HttpOptions::default()
     };
     let client = TestHttpClient::new(host(), options).await;
-    let session = client.session_of(Revision::V2025_11_25, everything()).await;
+    let session = client
+        .session_with(Revision::V2025_11_25, all_capabilities())
+        .await;
     let mut stream = client
-        .events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string())
+        .open_events("/mcp", "POST", &session, &call(1, &json!({})).to_string())
         .await;
     let question = stream.next().await;
     drop(stream);
@@ -110,7 +114,7 @@ async fn a_client_that_closes_the_stream_of_a_call_and_does_not_come_back_ends_i
     // retained.
     loop {
         let mut stream = client
-            .events_of("/mcp", "POST", &session, &call(1, &json!({})).to_string())
+            .open_events("/mcp", "POST", &session, &call(1, &json!({})).to_string())
             .await;
         if stream.is_stream().await {
             assert_ne!(stream.next().await["id"], question["id"]);
@@ -130,12 +134,14 @@ async fn without_a_session_a_question_is_a_result_and_a_missing_capability_a_sta
             "io.modelcontextprotocol/clientCapabilities": capabilities,
         })
     };
-    let asked = client.post(headers, &call(1, &meta(everything()))).await;
+    let asked = client
+        .post(headers, &call(1, &meta(all_capabilities())))
+        .await;
     assert_eq!(
         (asked.status, &asked.body["result"]["resultType"]),
         (200, &json!("input_required"))
     );
-    let mut again = call(2, &meta(everything()));
+    let mut again = call(2, &meta(all_capabilities()));
     again["params"]["requestState"] = asked.body["result"]["requestState"].clone();
     again["params"]["inputResponses"] = json!({"k": {"roots": []}});
     assert_eq!(
@@ -180,7 +186,7 @@ async fn over_http_with_sse_questions_are_on_the_only_stream() {
         },
     )
     .await;
-    let mut stream = client.events_of("/sse", "GET", "", "").await;
+    let mut stream = client.open_events("/sse", "GET", "", "").await;
     let path = format!("/{}", stream.data().await);
     let post = async |message: Value| {
         client
@@ -188,8 +194,7 @@ async fn over_http_with_sse_questions_are_on_the_only_stream() {
             .await
             .status
     };
-    let hello =
-        json!({"protocolVersion": "2024-11-05", "capabilities": everything(), "clientInfo": {}});
+    let hello = json!({"protocolVersion": "2024-11-05", "capabilities": all_capabilities(), "clientInfo": {}});
     assert_eq!(
         post(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await,
         202
@@ -216,8 +221,7 @@ async fn over_standard_streams_questions_and_answers_are_lines() {
     ));
     let (reader, mut writer) = tokio::io::split(near);
     let mut lines = BufReader::new(reader).lines();
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": everything(), "clientInfo": {}});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": all_capabilities(), "clientInfo": {}});
     for message in [
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),

@@ -14,8 +14,8 @@ use crate::protocol::revision::{Revision, RevisionFeatures};
 use crate::protocol::{jsonrpc, question_encoding};
 use crate::response::{call_response, definition_encoding, result_encoding};
 use crate::testing::revision_requests::{
-    ask, ask_with, asks_in_result, becomes_a_task, capabilities, completes_with_context,
-    error_has_no_id, not_found, opens_with_an_event, result, status, takes_batches,
+    asks_in_result, becomes_a_task, capabilities, completes_with_context, error_has_no_id,
+    not_found, opens_with_an_event, result, send_request, send_request_with, status, takes_batches,
 };
 use crate::testing::{stub_items, test_questions};
 
@@ -52,7 +52,7 @@ fn wrong_arguments_are_a_result(revision: Revision) -> bool {
 }
 
 /// Returns blocks whose form depends on the revision, as JSON.
-fn shaped(revision: Revision) -> Vec<Value> {
+fn encoded_blocks(revision: Revision) -> Vec<Value> {
     let block = |body| ContentBlock {
         body,
         audience: Vec::new(),
@@ -93,7 +93,7 @@ fn structured(revision: Revision, value: Value) -> bool {
     result_encoding::tool_result(output, revision).contains_key("structuredContent")
 }
 
-fn listed(revision: Revision) -> Value {
+fn listed_tool(revision: Revision) -> Value {
     serde_json::to_value(definition_encoding::tool(&stub_items::tool("a"), revision)).unwrap()
 }
 
@@ -113,7 +113,7 @@ fn lists_any_output_schema(revision: Revision) -> bool {
 async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
     let prompt = stub_items::prompt("a");
-    let resource = stub_items::listed("a:b");
+    let resource = stub_items::listed_resource("a:b");
     let definitions = [
         serde_json::to_value(definition_encoding::prompt(&prompt, revision)).unwrap(),
         serde_json::to_value(definition_encoding::listed_resource(&resource, revision)).unwrap(),
@@ -181,7 +181,7 @@ fn apps_go_with_any_revision(revision: Revision) {
     };
     let listed = ListedResource {
         meta: tool.meta.clone(),
-        ..ListedResource::clone(&stub_items::listed("ui://a/b"))
+        ..ListedResource::clone(&stub_items::listed_resource("ui://a/b"))
     };
     let resource = EmbeddedResource {
         uri: "ui://a/b".into(),
@@ -208,27 +208,27 @@ fn apps_go_with_any_revision(revision: Revision) {
 }
 
 /// Returns the parameters of a question in the form of the revision.
-fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
+fn question_params(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
     question_encoding::request_params(&test_questions::question("k", kind), revision)
         .unwrap()
         .unwrap_or_default()
 }
 
 /// Returns the flags of the revision as a client observes them.
-async fn observed(revision: Revision) -> RevisionFeatures {
+async fn observed_features(revision: Revision) -> RevisionFeatures {
     let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-    let begun = ask_with(Revision::NEWEST_SESSION, "initialize", hello, false).await;
+    let begun = send_request_with(Revision::NEWEST_SESSION, "initialize", hello, false).await;
     let agreed = begun
         .first()
         .map(|answer| answer["result"]["protocolVersion"].clone());
     let list = result(revision, "tools/list", json!({})).await.unwrap();
-    let listen = ask(
+    let listen = send_request(
         revision,
         "subscriptions/listen",
         json!({"notifications": {}}),
     )
     .await;
-    let called = ask(
+    let called = send_request(
         revision,
         "tools/call",
         json!({"name": "a", "_meta": {"progressToken": 7}}),
@@ -238,8 +238,8 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         .iter()
         .find(|message| message["method"] == "notifications/progress")
         .unwrap();
-    let tool = listed(revision);
-    let blocks = shaped(revision);
+    let tool = listed_tool(revision);
+    let blocks = encoded_blocks(revision);
     let in_session = result(revision, "ping", json!({})).await.is_some();
     assert_eq!(
         result(revision, "logging/setLevel", json!({"level": "info"}))
@@ -266,9 +266,10 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         lists_any_output_schema(revision),
         structured(revision, json!([]))
     );
-    let declared: CapabilityNames = serde_json::from_value(test_questions::everything()).unwrap();
+    let declared: CapabilityNames =
+        serde_json::from_value(test_questions::all_capabilities()).unwrap();
     let answerable = declared.answerable(revision);
-    let form = asked(revision, QuestionKind::Form);
+    let form = question_params(revision, QuestionKind::Form);
     assert_eq!(
         form.contains_key("mode"),
         answerable.contains(QuestionKind::Url)
@@ -302,7 +303,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         rich_forms: form["requestedSchema"]["properties"]["name"]
             .get("default")
             .is_some(),
-        elicitation_ids: asked(revision, QuestionKind::Url).contains_key("elicitationId"),
+        elicitation_ids: question_params(revision, QuestionKind::Url).contains_key("elicitationId"),
         sampling_tools: answerable.contains(QuestionKind::SamplingWithTools),
         input_requests: asks_in_result(revision).await,
         errors_without_id: error_has_no_id(revision).await,
@@ -323,6 +324,10 @@ async fn observed(revision: Revision) -> RevisionFeatures {
 #[tokio::test]
 async fn every_flag_changes_behaviour() {
     for revision in Revision::ALL {
-        assert_eq!(observed(revision).await, *revision.features(), "{revision}");
+        assert_eq!(
+            observed_features(revision).await,
+            *revision.features(),
+            "{revision}"
+        );
     }
 }

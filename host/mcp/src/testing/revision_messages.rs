@@ -10,9 +10,9 @@ use crate::host::interface::ServerInfo;
 use crate::lists::access_rights::CallerRights;
 use crate::protocol::revision::Revision;
 use crate::testing::revision_changes::revision_changes;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 use crate::testing::stub_items::{ASKING, URIS};
-use crate::testing::test_peer::{Peer, only};
+use crate::testing::test_peer::{TestPeer, rights_to};
 
 /// The lists, with the items of the first and second page if a page has two items.
 const LISTS: [(&str, &str, &str, [&str; 3]); 4] = [
@@ -28,16 +28,16 @@ const LISTS: [(&str, &str, &str, [&str; 3]); 4] = [
 ];
 
 /// Returns a host with pages of two items.
-fn small_pages() -> Arc<Stub> {
-    Stub::with(|options| options.page_size = 2)
+fn small_pages() -> Arc<StubServer> {
+    StubServer::with(|options| options.page_size = 2)
 }
 
 /// Returns the responses to a request, in each revision in which they differ from the previous one.
 async fn in_every_revision(method: &str, params: Value) -> String {
     let mut responses = Vec::new();
     for revision in Revision::ALL {
-        let mut peer = Peer::of(small_pages(), revision, CallerRights::All).await;
-        let mut response = peer.ask(method, params.clone()).await;
+        let mut peer = TestPeer::with_rights(small_pages(), revision, CallerRights::All).await;
+        let mut response = peer.request_response(method, params.clone()).await;
         let result = if response.get("result").is_some() {
             "result"
         } else {
@@ -112,7 +112,7 @@ async fn every_method_in_every_revision() {
 async fn the_server_describes_itself_in_every_revision() {
     let mut descriptions = Vec::new();
     for revision in Revision::ALL {
-        let host = Stub::with(|options| {
+        let host = StubServer::with(|options| {
             options.server = ServerInfo {
                 title: Some("Workshop".into()),
                 description: Some("Tools of the workshop.".into()),
@@ -125,7 +125,7 @@ async fn the_server_describes_itself_in_every_revision() {
                 }],
             };
         });
-        let mut peer = Peer::of(host, revision, CallerRights::All).await;
+        let mut peer = TestPeer::with_rights(host, revision, CallerRights::All).await;
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}});
         let method = if revision.features().sessions {
             "initialize"
@@ -155,7 +155,8 @@ async fn every_list_has_a_second_page() {
         for (method, member, name, expected) in LISTS {
             // In the second round, the pages are already cached.
             for _ in 0..2 {
-                let mut peer = Peer::of(Arc::clone(&host), revision, CallerRights::All).await;
+                let mut peer =
+                    TestPeer::with_rights(Arc::clone(&host), revision, CallerRights::All).await;
                 let first = peer.result(method, json!({})).await;
                 let second = peer
                     .result(method, json!({"cursor": first["nextCursor"]}))
@@ -177,7 +178,7 @@ async fn every_list_has_a_second_page() {
 
 #[tokio::test]
 async fn a_cursor_of_another_list_is_rejected() {
-    let mut peer = Peer::of(small_pages(), Revision::NEWEST, CallerRights::All).await;
+    let mut peer = TestPeer::with_rights(small_pages(), Revision::NEWEST, CallerRights::All).await;
     for (from, ..) in LISTS {
         let cursor = peer.result(from, json!({})).await["nextCursor"].clone();
         for (to, ..) in LISTS.into_iter().filter(|(to, ..)| *to != from) {
@@ -203,20 +204,21 @@ async fn lists_wait_for_plugins_and_delay_nothing_else() {
         .into_iter()
         .chain([("resources/subscribe", "", "", [""; 3])])
     {
-        let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
+        let mut peer = TestPeer::new(Revision::NEWEST_SESSION).await;
         peer.host.set_complete(false);
         let waiting = peer.request(method, json!({"uri": "test://a"})).await;
         peer.result("ping", json!({})).await;
         peer.host.set_complete(true);
-        assert_eq!(peer.hear().await["id"], waiting, "{method}");
+        assert_eq!(peer.next_notification().await["id"], waiting, "{method}");
     }
 }
 
 #[tokio::test]
 async fn forbidden_items_do_not_exist_for_the_caller() {
-    let host = Stub::new();
+    let host = StubServer::new();
     for revision in Revision::ALL {
-        let mut peer = Peer::of(Arc::clone(&host), revision, only("test://a")).await;
+        let mut peer =
+            TestPeer::with_rights(Arc::clone(&host), revision, rights_to("test://a")).await;
         for (method, member, ..) in LISTS {
             let count = peer.result(method, json!({})).await[member]
                 .as_array()
@@ -261,7 +263,7 @@ async fn forbidden_items_do_not_exist_for_the_caller() {
 
 #[tokio::test]
 async fn malformed_parameters_are_named() {
-    let mut peer = Peer::new(Revision::NEWEST).await;
+    let mut peer = TestPeer::new(Revision::NEWEST).await;
     let mut said = Vec::new();
     for (method, params) in [
         ("prompts/get", json!({})),
@@ -304,7 +306,7 @@ async fn malformed_parameters_are_named() {
 async fn a_uri_of_a_megabyte_is_rejected_with_a_short_message() {
     let long = format!("memo://1/{}", "x".repeat(1 << 20));
     for revision in Revision::ALL {
-        let mut peer = Peer::new(revision).await;
+        let mut peer = TestPeer::new(revision).await;
         let reference = json!({"type": "ref/resource", "uri": long});
         let mut cases = vec![
             ("resources/read", json!({"uri": long})),
@@ -342,7 +344,7 @@ async fn a_uri_of_a_megabyte_is_rejected_with_a_short_message() {
 
 #[tokio::test]
 async fn a_batch_has_all_methods() {
-    let mut peer = Peer::new(Revision::V2025_03_26).await;
+    let mut peer = TestPeer::new(Revision::V2025_03_26).await;
     let request = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     let reference = json!({"type": "ref/prompt", "name": "a"});
     let batch = json!([
@@ -392,10 +394,10 @@ async fn progress_of_every_method_that_enters_a_plugin() {
             json!({"ref": reference, "argument": {"name": "x", "value": ""}}),
         ),
     ] {
-        let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
+        let mut peer = TestPeer::new(Revision::NEWEST_SESSION).await;
         params["_meta"] = json!({"progressToken": "p"});
         peer.result(method, params).await;
-        let progress = peer.hear().await;
+        let progress = peer.next_notification().await;
         assert_eq!(
             (
                 progress["method"].clone(),
@@ -409,7 +411,7 @@ async fn progress_of_every_method_that_enters_a_plugin() {
 #[tokio::test]
 async fn unanswerable_questions_are_an_internal_error() {
     for revision in Revision::ALL {
-        let mut peer = Peer::new(revision).await;
+        let mut peer = TestPeer::new(revision).await;
         let error = peer.error("prompts/get", json!({"name": ASKING})).await;
         assert_eq!(error["code"], -32603, "{error}");
     }

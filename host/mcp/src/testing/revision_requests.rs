@@ -11,34 +11,34 @@ use crate::host::caller::Caller;
 use crate::host::request_state::RequestStates;
 use crate::protocol::jsonrpc;
 use crate::protocol::revision::Revision;
-use crate::session::client_session::{Session, SessionChannel, SessionLife};
-use crate::testing::stub_host::Stub;
+use crate::session::client_session::{Session, SessionChannel, ShutdownTokens};
+use crate::testing::stub_host::StubServer;
 use crate::testing::test_http_client::TestHttpClient;
-use crate::testing::test_peer::Peer;
+use crate::testing::test_peer::TestPeer;
 use crate::testing::test_questions;
 use crate::transport::http;
 
 /// Returns the messages that a client of `revision` receives for `method`: in a session if the
 /// revision has sessions, otherwise without one.
-pub(super) async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
-    ask_with(revision, method, params, true).await
+pub(super) async fn send_request(revision: Revision, method: &str, params: Value) -> Vec<Value> {
+    send_request_with(revision, method, params, true).await
 }
 
-/// Like [`ask`]. If `with_session` is false, the client does not start a session.
-pub(super) async fn ask_with(
+/// Like [`send_request`]. If `with_session` is false, the client does not start a session.
+pub(super) async fn send_request_with(
     revision: Revision,
     method: &str,
     mut params: Value,
     with_session: bool,
 ) -> Vec<Value> {
-    let host = Stub::new();
+    let host = StubServer::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
         host.server(),
         Arc::clone(&caller),
         host.options().request_quota(true),
         SessionChannel::Shared,
-        SessionLife::default(),
+        ShutdownTokens::default(),
     );
     let (outbox, messages) = outbox::channel();
     let mut send = Vec::new();
@@ -77,7 +77,7 @@ pub(super) async fn ask_with(
 
 /// Returns the result for `method`, if there is one.
 pub(super) async fn result(revision: Revision, method: &str, params: Value) -> Option<Value> {
-    let received = ask(revision, method, params).await;
+    let received = send_request(revision, method, params).await;
     received
         .into_iter()
         .find(|message| message["id"] == 1)
@@ -85,14 +85,14 @@ pub(super) async fn result(revision: Revision, method: &str, params: Value) -> O
 }
 
 pub(super) async fn takes_batches(revision: Revision) -> bool {
-    let host = Stub::new();
+    let host = StubServer::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
         host.server(),
         Arc::clone(&caller),
         host.options().request_quota(true),
         SessionChannel::Shared,
-        SessionLife::default(),
+        ShutdownTokens::default(),
     );
     session
         .negotiated
@@ -105,7 +105,7 @@ pub(super) async fn takes_batches(revision: Revision) -> bool {
 
 pub(super) async fn error_has_no_id(revision: Revision) -> bool {
     if !revision.features().sessions {
-        let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
+        let client = TestHttpClient::new(StubServer::new(), http::HttpOptions::default()).await;
         let version = format!("Mcp-Protocol-Version: {revision}\r\n");
         let refused = client.exchange("POST", &version, "{").await;
         client.stop().await;
@@ -113,14 +113,14 @@ pub(super) async fn error_has_no_id(revision: Revision) -> bool {
             && refused.body.get("error").is_some()
             && refused.body.get("id").is_none();
     }
-    let host = Stub::new();
+    let host = StubServer::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
         host.server(),
         caller,
         host.options().request_quota(true),
         SessionChannel::Shared,
-        SessionLife::default(),
+        ShutdownTokens::default(),
     );
     session
         .negotiated
@@ -135,7 +135,7 @@ pub(super) async fn error_has_no_id(revision: Revision) -> bool {
 /// Returns the status of a request over HTTP, with or without the headers that repeat parts of its
 /// body.
 pub(super) async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
-    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
+    let client = TestHttpClient::new(StubServer::new(), http::HttpOptions::default()).await;
     let date = revision.as_str();
     let mut headers = String::new();
     let mut params = json!({});
@@ -161,7 +161,7 @@ pub(super) async fn opens_with_an_event(revision: Revision) -> bool {
     if !revision.features().sessions {
         return false;
     }
-    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
+    let client = TestHttpClient::new(StubServer::new(), http::HttpOptions::default()).await;
     let session = client.session(revision).await;
     let first = client.events(&session).await.first().await;
     client.stop().await;
@@ -177,7 +177,7 @@ pub(super) async fn capabilities(revision: Revision) -> Value {
             .clone();
     }
     let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-    let begun = ask_with(revision, "initialize", hello, false).await;
+    let begun = send_request_with(revision, "initialize", hello, false).await;
     begun[0]["result"]["capabilities"].clone()
 }
 
@@ -199,7 +199,7 @@ pub(super) async fn completes_with_context(revision: Revision) -> bool {
 /// Returns the error code for a resource that does not exist. Checks that all methods use it.
 pub(super) async fn not_found(revision: Revision) -> i64 {
     let code = async |method| {
-        let received = ask(revision, method, json!({"uri": "test://nothing"})).await;
+        let received = send_request(revision, method, json!({"uri": "test://nothing"})).await;
         let error = received.iter().find(|message| message["id"] == 1).unwrap()["error"].clone();
         error["code"].as_i64().unwrap()
     };
@@ -213,14 +213,15 @@ pub(super) async fn not_found(revision: Revision) -> i64 {
 /// Returns whether a plugin's question is part of a result.
 pub(super) async fn asks_in_result(revision: Revision) -> bool {
     let states = RequestStates::in_memory(&[7; 32]).unwrap();
-    let host = Stub::scripted(states, |_| {
+    let host = StubServer::scripted(states, |_| {
         let questions = vec![test_questions::question("k", QuestionKind::Roots)];
         Some(Ok(CallReply::Questions(QuestionRound {
             questions,
             ..QuestionRound::default()
         })))
     });
-    let mut peer = Peer::declaring(host, revision, test_questions::everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, revision, test_questions::all_capabilities()).await;
     peer.call().await;
     peer.receive().await["result"]
         .get("inputRequests")

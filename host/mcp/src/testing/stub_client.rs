@@ -26,7 +26,7 @@ pub(super) type Script =
 pub(super) struct StubClient {
     pub(super) script: Option<Arc<Script>>,
     /// True if waiting tools continue.
-    pub(super) open: watch::Sender<bool>,
+    pub(super) is_released: watch::Sender<bool>,
 }
 
 impl ClientShare for StubClient {
@@ -35,20 +35,20 @@ impl ClientShare for StubClient {
     }
 
     fn enqueue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
-        Ok(Box::new(FreePlace {
+        Ok(Box::new(StubQueuePlace {
             script: self.script.clone(),
-            open: self.open.clone(),
+            is_released: self.is_released.clone(),
         }))
     }
 }
 
 /// A queue slot that is always free.
-struct FreePlace {
+struct StubQueuePlace {
     script: Option<Arc<Script>>,
-    open: watch::Sender<bool>,
+    is_released: watch::Sender<bool>,
 }
 
-impl QueuePlace for FreePlace {
+impl QueuePlace for StubQueuePlace {
     fn call(
         &mut self,
         call: ClientCall,
@@ -62,7 +62,7 @@ impl QueuePlace for FreePlace {
         if let CallRequest::Tool { arguments, .. } = &call.request
             && arguments.contains_key(WAITS)
         {
-            let mut open = self.open.subscribe();
+            let mut open = self.is_released.subscribe();
             let script = self.script.clone();
             return Box::pin(async move {
                 drop(open.wait_for(|open| *open).await);
@@ -102,7 +102,7 @@ impl QueuePlace for FreePlace {
             TargetKind::Resource => is_known(target),
             TargetKind::Template => TEMPLATES.contains(&target),
         };
-        let is_there = call.permitted && exists;
+        let is_there = call.is_permitted && exists;
         let result = if is_there {
             Ok(reply(&call.request))
         } else {

@@ -25,11 +25,11 @@ use crate::lists::list_state::CallerView;
 use crate::tasks::{TaskOptions, TaskTable};
 use crate::testing::stub_client::{Script, StubClient};
 use crate::testing::stub_items::{
-    FOLDER, NAMES, SKILLS, TEMPLATES, URIS, listed, prompt, skill, tool,
+    FOLDER, NAMES, SKILLS, TEMPLATES, URIS, listed_resource, prompt, skill, tool,
 };
 
 /// A server with a host for tests.
-pub(crate) struct Stub {
+pub(crate) struct StubServer {
     server: Arc<McpServer>,
     host: Arc<StubHost>,
 }
@@ -41,14 +41,14 @@ struct StubHost {
     complete: AtomicBool,
     script: Option<Arc<Script>>,
     /// True if waiting tools continue.
-    open: watch::Sender<bool>,
+    is_released: watch::Sender<bool>,
     /// The support for tasks that the tools declare.
     support: Mutex<TaskSupport>,
     /// The operator's answer to the next question, instead of the client's.
-    elsewhere: Mutex<Option<OperatorAnswer>>,
+    operator_answer: Mutex<Option<OperatorAnswer>>,
 }
 
-impl Stub {
+impl StubServer {
     pub(crate) fn new() -> Arc<Self> {
         Self::with(|_| {})
     }
@@ -90,7 +90,7 @@ impl Stub {
     }
 
     /// Returns the host with other limits for tasks.
-    pub(crate) fn keeping(self: Arc<Self>, tasks: TaskOptions) -> Arc<Self> {
+    pub(crate) fn with_tasks(self: Arc<Self>, tasks: TaskOptions) -> Arc<Self> {
         let options = ProtocolOptions {
             tasks,
             ..self.options().clone()
@@ -125,18 +125,18 @@ impl Stub {
     }
 
     /// Lets the operator answer the next question instead of the client.
-    pub(crate) fn answered_by(&self, elsewhere: OperatorAnswer) {
-        *self.host.elsewhere.lock() = Some(elsewhere);
+    pub(crate) fn set_operator_answer(&self, answer: OperatorAnswer) {
+        *self.host.operator_answer.lock() = Some(answer);
     }
 
     /// Lets the waiting tools continue.
     pub(crate) fn release(&self) {
-        self.host.open.send_replace(true);
+        self.host.is_released.send_replace(true);
     }
 
     /// Returns the number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
-        self.host.open.receiver_count()
+        self.host.is_released.receiver_count()
     }
 
     /// Sets whether the tools can be called as tasks.
@@ -147,7 +147,7 @@ impl Stub {
     /// Changes the lists.
     pub(crate) fn change_view(&self, change: impl FnOnce(&mut CallerView)) {
         self.host.view.send_modify(|view| {
-            view.listing += 1;
+            view.version += 1;
             change(view);
         });
     }
@@ -162,11 +162,11 @@ impl Stub {
 fn default_options() -> ProtocolOptions {
     ProtocolOptions {
         page_size: 500,
-        usage: true,
-        traced: false,
-        request: ByteSize::mib(4),
-        requests: ByteSize::mib(64),
-        grace: Duration::from_secs(1),
+        includes_usage: true,
+        is_traced: false,
+        max_message_size: ByteSize::mib(4),
+        max_total_request_size: ByteSize::mib(64),
+        grace_period: Duration::from_secs(1),
         tasks: TaskOptions::default(),
         server: ServerInfo::default(),
         schemas: toolbay_model::SchemaForm::default(),
@@ -177,16 +177,16 @@ impl StubHost {
     fn new() -> Self {
         Self {
             view: watch::Sender::new(CallerView {
-                listing: 1,
+                version: 1,
                 tools: 1,
                 prompts: 1,
                 resources: 1,
             }),
             complete: AtomicBool::new(true),
             script: None,
-            open: watch::Sender::new(false),
+            is_released: watch::Sender::new(false),
             support: Mutex::new(TaskSupport::Optional),
-            elsewhere: Mutex::default(),
+            operator_answer: Mutex::default(),
         }
     }
 }
@@ -201,9 +201,9 @@ fn page<T>(
         .iter()
         .filter(|name| query.after.is_none_or(|after| **name > after) && query.rights.allow(name));
     let mut items: Vec<_> = names.map(|name| make(name)).collect();
-    let more = items.len() > query.limit;
+    let has_more = items.len() > query.limit;
     items.truncate(query.limit);
-    (items, more)
+    (items, has_more)
 }
 
 impl ListSource for StubHost {
@@ -218,11 +218,11 @@ impl ListSource for StubHost {
                 (ListItems::Prompts(items), more)
             }
             ListSelection::Resources => {
-                let (items, more) = page(query, &URIS, listed);
+                let (items, more) = page(query, &URIS, listed_resource);
                 (ListItems::Resources(items), more)
             }
             ListSelection::Templates => {
-                let (items, more) = page(query, &TEMPLATES, listed);
+                let (items, more) = page(query, &TEMPLATES, listed_resource);
                 (ListItems::Resources(items), more)
             }
             ListSelection::Skills => {
@@ -230,14 +230,14 @@ impl ListSource for StubHost {
                 (ListItems::Skills(items), more)
             }
             ListSelection::Folder(FOLDER) => {
-                let (items, more) = page(query, &SKILLS, listed);
+                let (items, more) = page(query, &SKILLS, listed_resource);
                 (ListItems::Resources(items), more)
             }
             ListSelection::Folder(_) => return None,
         };
         Some(ListPage {
             items,
-            more,
+            has_more: more,
             view: self.view(query.rights),
         })
     }
@@ -264,13 +264,13 @@ impl ListSource for StubHost {
         *self.view.borrow()
     }
 
-    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+    fn wait_for_change(&self, version: u64) -> BoxFuture<'_, Option<u64>> {
         let mut view = self.view.subscribe();
         Box::pin(async move {
-            view.wait_for(|view| view.listing > listing)
+            view.wait_for(|view| view.version > version)
                 .await
                 .ok()
-                .map(|view| view.listing)
+                .map(|view| view.version)
         })
     }
 }
@@ -290,12 +290,12 @@ impl CallHost for StubHost {
     fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
         Arc::new(StubClient {
             script: self.script.clone(),
-            open: self.open.clone(),
+            is_released: self.is_released.clone(),
         })
     }
 
-    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
-        self.elsewhere.lock().take()
+    fn operator_answer(&self, _questions: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+        self.operator_answer.lock().take()
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

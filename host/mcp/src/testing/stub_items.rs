@@ -54,7 +54,7 @@ pub(crate) fn prompt(name: &str) -> Arc<Prompt> {
 }
 
 /// Returns a resource or a template with every member that it can have.
-pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
+pub(crate) fn listed_resource(uri: &str) -> Arc<ListedResource> {
     Arc::new(ListedResource {
         uri: uri.to_owned(),
         name: "it".into(),

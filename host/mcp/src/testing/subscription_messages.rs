@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
 use crate::lists::access_rights::CallerRights;
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 use crate::testing::stub_items::URIS;
-use crate::testing::test_peer::{Peer, only};
+use crate::testing::test_peer::{TestPeer, rights_to};
 
 #[tokio::test]
 async fn a_session_is_notified_of_each_changed_list() {
@@ -17,24 +17,24 @@ async fn a_session_is_notified_of_each_changed_list() {
         .into_iter()
         .filter(|revision| revision.features().sessions)
     {
-        let mut peer = Peer::new(revision).await;
+        let mut peer = TestPeer::new(revision).await;
         peer.host.change_view(|view| view.prompts = 2);
         assert_eq!(
-            peer.hear().await["method"],
+            peer.next_notification().await["method"],
             "notifications/prompts/list_changed"
         );
         // A change that is not visible to this caller, followed by one that is.
         peer.host.change_view(|_| {});
         peer.host.change_view(|view| view.resources = 2);
         assert_eq!(
-            peer.hear().await["method"],
+            peer.next_notification().await["method"],
             "notifications/resources/list_changed"
         );
         peer.host
             .change_view(|view| (view.tools, view.resources) = (3, 3));
         let both = [
-            peer.hear().await["method"].clone(),
-            peer.hear().await["method"].clone(),
+            peer.next_notification().await["method"].clone(),
+            peer.next_notification().await["method"].clone(),
         ];
         assert_eq!(
             both,
@@ -48,13 +48,13 @@ async fn a_session_is_notified_of_each_changed_list() {
 
 #[tokio::test]
 async fn a_subscription_receives_the_requested_notifications() {
-    let mut peer = Peer::new(Revision::NEWEST).await;
+    let mut peer = TestPeer::new(Revision::NEWEST).await;
     let uris = ["test://a", "test://x", "test://b", "test://a"];
     let filter = json!({"promptsListChanged": true, "toolsListChanged": false, "resourceSubscriptions": uris});
     let id = peer
         .request("subscriptions/listen", json!({"notifications": filter}))
         .await;
-    let acknowledged = peer.hear().await;
+    let acknowledged = peer.next_notification().await;
     assert_eq!(
         acknowledged["method"],
         "notifications/subscriptions/acknowledged"
@@ -68,13 +68,13 @@ async fn a_subscription_receives_the_requested_notifications() {
         .change_view(|view| (view.tools, view.resources) = (2, 2));
     peer.host.change_view(|view| view.prompts = 2);
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {"_meta": meta}});
-    assert_eq!(peer.hear().await, changed);
+    assert_eq!(peer.next_notification().await, changed);
     for uri in ["test://c/d", "test://x", "test://b"] {
         peer.host.updates().notify_changed(uri);
     }
     let params = json!({"_meta": meta, "uri": "test://b"});
     assert_eq!(
-        peer.hear().await,
+        peer.next_notification().await,
         json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
     );
     // After the cancellation, no subscriber is left.
@@ -99,7 +99,7 @@ async fn only_the_honoured_part_of_a_filter_is_acknowledged() {
             json!({"toolsListChanged": true}),
         ),
         (
-            only("test://b"),
+            rights_to("test://b"),
             json!({"resourceSubscriptions": URIS}),
             json!({"resourceSubscriptions": ["test://b"]}),
         ),
@@ -109,11 +109,11 @@ async fn only_the_honoured_part_of_a_filter_is_acknowledged() {
             json!({"resourcesListChanged": true, "resourceSubscriptions": ["memo://1/x"]}),
         ),
     ] {
-        let mut peer = Peer::of(Stub::new(), Revision::NEWEST, rights).await;
+        let mut peer = TestPeer::with_rights(StubServer::new(), Revision::NEWEST, rights).await;
         peer.request("subscriptions/listen", json!({"notifications": filter}))
             .await;
         assert_eq!(
-            peer.hear().await["params"]["notifications"],
+            peer.next_notification().await["params"]["notifications"],
             honoured,
             "{filter}"
         );
@@ -126,12 +126,12 @@ async fn a_session_is_notified_of_subscribed_resources() {
         .into_iter()
         .filter(|revision| revision.features().sessions)
     {
-        let mut peer = Peer::new(revision).await;
+        let mut peer = TestPeer::new(revision).await;
         for uri in ["test://a", "test://c", "memo://1/x"] {
             // Here, a folder is not a resource.
             let expected = uri != "test://c";
             assert_eq!(
-                peer.ask("resources/subscribe", json!({"uri": uri}))
+                peer.request_response("resources/subscribe", json!({"uri": uri}))
                     .await
                     .get("result")
                     .is_some(),
@@ -144,7 +144,10 @@ async fn a_session_is_notified_of_subscribed_resources() {
             host.updates().notify_changed(uri);
         }
         assert_eq!(
-            [peer.hear().await, peer.hear().await],
+            [
+                peer.next_notification().await,
+                peer.next_notification().await
+            ],
             [updated("test://a"), updated("memo://1/x")]
         );
         assert_eq!(
@@ -159,14 +162,14 @@ async fn a_session_is_notified_of_subscribed_resources() {
         );
         host.updates().notify_changed("test://a");
         host.updates().notify_changed("memo://1/x");
-        assert_eq!(peer.hear().await, updated("memo://1/x"));
+        assert_eq!(peer.next_notification().await, updated("memo://1/x"));
         drop(peer);
     }
 }
 
 #[tokio::test]
 async fn a_slow_client_gets_one_notification_for_many_changes() {
-    let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
+    let mut peer = TestPeer::new(Revision::NEWEST_SESSION).await;
     for uri in ["test://a", "test://b"] {
         peer.result("resources/subscribe", json!({"uri": uri}))
             .await;
@@ -176,7 +179,10 @@ async fn a_slow_client_gets_one_notification_for_many_changes() {
         peer.host.updates().notify_changed("test://a");
     }
     peer.host.updates().notify_changed("test://b");
-    let heard = [peer.hear().await, peer.hear().await];
+    let heard = [
+        peer.next_notification().await,
+        peer.next_notification().await,
+    ];
     assert_eq!(
         heard.map(|told| told["params"]["uri"].clone()),
         ["test://a", "test://b"]
@@ -185,11 +191,11 @@ async fn a_slow_client_gets_one_notification_for_many_changes() {
 
 #[tokio::test]
 async fn ten_thousand_subscriptions_are_rejected_with_a_reason() {
-    let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
+    let mut peer = TestPeer::new(Revision::NEWEST_SESSION).await;
     let mut refused = Vec::new();
     for n in 0..10_000 {
         let response = peer
-            .ask(
+            .request_response(
                 "resources/subscribe",
                 json!({"uri": format!("memo://1/{n}")}),
             )
@@ -203,13 +209,16 @@ async fn ten_thousand_subscriptions_are_rejected_with_a_reason() {
         "there are 256 subscriptions already, which is the maximum: unsubscribe from some first"
     );
     let many: Vec<_> = (0..10_000).map(|n| format!("memo://2/{n:05}")).collect();
-    let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;
+    let mut stream =
+        TestPeer::with_rights(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;
     stream
         .request(
             "subscriptions/listen",
             json!({"notifications": {"resourceSubscriptions": many}}),
         )
         .await;
-    let honoured = stream.hear().await["params"]["notifications"]["resourceSubscriptions"].clone();
+    let honoured =
+        stream.next_notification().await["params"]["notifications"]["resourceSubscriptions"]
+            .clone();
     assert_eq!(honoured, json!(many[..MAX_SUBSCRIPTIONS]));
 }

@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 use crate::transport::http::{self, HttpOptions};
 
 /// Timeout for a message.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client, and the server that it connects to.
 pub(crate) struct TestHttpClient {
@@ -40,7 +40,7 @@ pub(crate) struct EventStream {
 
 impl TestHttpClient {
     /// Starts a server with this host, and creates a client of it.
-    pub(crate) async fn new(host: Arc<Stub>, options: HttpOptions) -> Self {
+    pub(crate) async fn new(host: Arc<StubServer>, options: HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -95,7 +95,7 @@ impl TestHttpClient {
             .connect(path, verb, &format!("Connection: close\r\n{headers}"), body)
             .await;
         let mut answer = String::new();
-        let reading = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
+        let reading = tokio::time::timeout(MESSAGE_TIMEOUT, stream.read_to_string(&mut answer));
         reading.await.expect("a response in time").unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -108,11 +108,11 @@ impl TestHttpClient {
 
     /// Creates a session with `initialize`, and returns its header.
     pub(crate) async fn session(&self, revision: Revision) -> String {
-        self.session_of(revision, json!({})).await
+        self.session_with(revision, json!({})).await
     }
 
     /// Like [`session`](Self::session), for a client that declares these capabilities.
-    pub(crate) async fn session_of(&self, revision: Revision, capabilities: Value) -> String {
+    pub(crate) async fn session_with(&self, revision: Revision, capabilities: Value) -> String {
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": capabilities, "clientInfo": {}});
         let begun = self
             .post(
@@ -137,11 +137,11 @@ impl TestHttpClient {
 
     /// Opens the stream of a session.
     pub(crate) async fn events(&self, headers: &str) -> EventStream {
-        self.events_of(http::MCP_PATH, "GET", headers, "").await
+        self.open_events(http::MCP_PATH, "GET", headers, "").await
     }
 
     /// Opens the stream that responds to a request to this path.
-    pub(crate) async fn events_of(
+    pub(crate) async fn open_events(
         &self,
         path: &str,
         verb: &str,
@@ -213,7 +213,7 @@ impl EventStream {
 
     async fn read(&mut self) {
         let mut buffer = [0; 4096];
-        let reading = tokio::time::timeout(PATIENCE, self.stream.read(&mut buffer));
+        let reading = tokio::time::timeout(MESSAGE_TIMEOUT, self.stream.read(&mut buffer));
         let length = reading.await.expect("an event in time").unwrap();
         assert!(length > 0, "the stream ended: {}", self.text);
         self.text

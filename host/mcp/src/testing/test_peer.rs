@@ -11,15 +11,15 @@ use crate::host::caller::Caller;
 use crate::lists::access_rights::{CallerRights, NamePattern};
 use crate::protocol::jsonrpc;
 use crate::protocol::revision::Revision;
-use crate::session::client_session::{Session, SessionChannel, SessionLife};
-use crate::testing::stub_host::Stub;
+use crate::session::client_session::{Session, SessionChannel, ShutdownTokens};
+use crate::testing::stub_host::StubServer;
 
 /// Timeout for a message.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A test client.
-pub(crate) struct Peer {
-    pub(crate) host: Arc<Stub>,
+pub(crate) struct TestPeer {
+    pub(crate) host: Arc<StubServer>,
     pub(crate) session: Arc<Session>,
     caller: Caller,
     revision: Revision,
@@ -30,32 +30,36 @@ pub(crate) struct Peer {
     /// The id of the last request.
     id: u64,
     /// Notifications that arrived before a response.
-    heard: Vec<Value>,
+    earlier_notifications: Vec<Value>,
 }
 
-impl Peer {
+impl TestPeer {
     /// Creates a client of a stub, with a session if the revision has sessions.
     pub(crate) async fn new(revision: Revision) -> Self {
-        Self::of(Stub::new(), revision, CallerRights::All).await
+        Self::with_rights(StubServer::new(), revision, CallerRights::All).await
     }
 
     /// Creates a client of this stub with these rights.
-    pub(crate) async fn of(host: Arc<Stub>, revision: Revision, rights: CallerRights) -> Self {
-        Self::begin(host, revision, rights, json!({})).await
+    pub(crate) async fn with_rights(
+        host: Arc<StubServer>,
+        revision: Revision,
+        rights: CallerRights,
+    ) -> Self {
+        Self::begin_session(host, revision, rights, json!({})).await
     }
 
     /// Creates a client of this stub that declares these capabilities.
-    pub(crate) async fn declaring(
-        host: Arc<Stub>,
+    pub(crate) async fn with_capabilities(
+        host: Arc<StubServer>,
         revision: Revision,
         capabilities: Value,
     ) -> Self {
-        Self::begin(host, revision, CallerRights::All, capabilities).await
+        Self::begin_session(host, revision, CallerRights::All, capabilities).await
     }
 
     /// Creates a client of the caller with this name.
-    pub(crate) async fn named(
-        host: Arc<Stub>,
+    pub(crate) async fn with_caller_name(
+        host: Arc<StubServer>,
         name: &str,
         revision: Revision,
         capabilities: Value,
@@ -64,11 +68,11 @@ impl Peer {
             name: name.to_owned(),
             ..Caller::local(host.client(name))
         };
-        Self::of_caller(host, revision, caller, capabilities).await
+        Self::with_caller(host, revision, caller, capabilities).await
     }
 
-    async fn begin(
-        host: Arc<Stub>,
+    async fn begin_session(
+        host: Arc<StubServer>,
         revision: Revision,
         rights: CallerRights,
         capabilities: Value,
@@ -77,26 +81,26 @@ impl Peer {
             rights,
             ..Caller::local(host.client(Caller::LOCAL))
         };
-        Self::of_caller(host, revision, caller, capabilities).await
+        Self::with_caller(host, revision, caller, capabilities).await
     }
 
-    async fn of_caller(
-        host: Arc<Stub>,
+    async fn with_caller(
+        host: Arc<StubServer>,
         revision: Revision,
         caller: Caller,
         capabilities: Value,
     ) -> Self {
-        let intake = host.options().request_quota(true);
+        let request_quota = host.options().request_quota(true);
         let session = Session::new(
             host.server(),
             Arc::new(caller.clone()),
-            intake,
+            request_quota,
             SessionChannel::Shared,
-            SessionLife::default(),
+            ShutdownTokens::default(),
         );
         let (outbox, messages) = outbox::channel();
         let id = 0;
-        let heard = Vec::new();
+        let earlier_notifications = Vec::new();
         let mut peer = Self {
             host,
             session,
@@ -106,7 +110,7 @@ impl Peer {
             outbox,
             messages,
             id,
-            heard,
+            earlier_notifications,
         };
         if revision.features().sessions {
             let hello =
@@ -138,14 +142,14 @@ impl Peer {
     /// its context.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> u64 {
         self.id += 1;
-        let params = self.stating(params);
+        let params = self.with_context(params);
         self.send(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}))
             .await;
         self.id
     }
 
     /// Adds the context that the revision requires to the parameters.
-    pub(crate) fn stating(&self, mut params: Value) -> Value {
+    pub(crate) fn with_context(&self, mut params: Value) -> Value {
         if !self.revision.features().sessions {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] =
                 self.revision.as_str().into();
@@ -176,25 +180,25 @@ impl Peer {
     }
 
     /// Stops reading, like a client that was killed.
-    pub(crate) fn go_away(&mut self) {
+    pub(crate) fn disconnect(&mut self) {
         self.messages = outbox::channel().1;
     }
 
     /// Sends a request and returns the response.
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn request_response(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params).await;
         loop {
             let message = self.receive().await;
             if message["id"] == id {
                 return message;
             }
-            self.heard.push(message);
+            self.earlier_notifications.push(message);
         }
     }
 
     /// Sends a request and returns the result.
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
-        let response = self.ask(method, params).await;
+        let response = self.request_response(method, params).await;
         response
             .get("result")
             .unwrap_or_else(|| panic!("{method}: {response}"))
@@ -203,7 +207,7 @@ impl Peer {
 
     /// Sends a request and returns the error.
     pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
-        let response = self.ask(method, params).await;
+        let response = self.request_response(method, params).await;
         response
             .get("error")
             .unwrap_or_else(|| panic!("{method}: {response:.200}"))
@@ -211,31 +215,31 @@ impl Peer {
     }
 
     /// Returns the next notification.
-    pub(crate) async fn hear(&mut self) -> Value {
-        if self.heard.is_empty() {
+    pub(crate) async fn next_notification(&mut self) -> Value {
+        if self.earlier_notifications.is_empty() {
             self.receive().await
         } else {
-            self.heard.remove(0)
+            self.earlier_notifications.remove(0)
         }
     }
 
     /// Returns the next message.
     pub(crate) async fn receive(&mut self) -> Value {
-        let message = tokio::time::timeout(PATIENCE, self.messages.recv())
+        let message = tokio::time::timeout(MESSAGE_TIMEOUT, self.messages.recv())
             .await
             .expect("a message in time");
         serde_json::from_slice(&message.expect("a message").text).unwrap()
     }
 }
 
-impl Peer {
+impl TestPeer {
     /// Returns the next message if one is queued.
-    pub(crate) fn already(&mut self) -> Option<Value> {
+    pub(crate) fn try_receive(&mut self) -> Option<Value> {
         Some(serde_json::from_slice(&self.messages.try_recv()?.text).unwrap())
     }
 }
 
 /// Returns rights to names that match one pattern.
-pub(crate) fn only(pattern: &str) -> CallerRights {
+pub(crate) fn rights_to(pattern: &str) -> CallerRights {
     CallerRights::Only(vec![NamePattern::try_from(pattern.to_owned()).unwrap()])
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolbay_model::{CallReply, ContentBlock, ContentBody, Question, QuestionKind, ToolOutput};
 
 /// Returns every capability that a client can declare for questions.
-pub(crate) fn everything() -> Value {
+pub(crate) fn all_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn question(key: &str, kind: QuestionKind) -> Question {
 }
 
 /// Returns a tool result with this text.
-pub(crate) fn said(text: &str) -> CallReply {
+pub(crate) fn text_reply(text: &str) -> CallReply {
     let body = ContentBody::Text(text.to_owned());
     let content = vec![ContentBlock {
         body,

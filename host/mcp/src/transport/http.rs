@@ -88,7 +88,7 @@ pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
 use crate::host::mcp_server::McpServer;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
-use crate::session::client_session::SessionLife;
+use crate::session::client_session::ShutdownTokens;
 
 /// Path of the endpoint.
 pub const MCP_PATH: &str = "/mcp";
@@ -117,9 +117,9 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     let listener = listener.into();
     let address = listener.address()?;
-    let life = SessionLife {
+    let life = ShutdownTokens {
         closing: stop.clone(),
-        ..SessionLife::default()
+        ..ShutdownTokens::default()
     };
     let app = Arc::new(HttpState {
         gate: AuthGate::new(&options, &address, server.calls()).map_err(anyhow::Error::msg)?,
@@ -187,7 +187,7 @@ pub async fn serve(
         places,
         &app.options,
         &life,
-        server.options().grace,
+        server.options().grace_period,
     )
     .await;
     life.ended.cancel();

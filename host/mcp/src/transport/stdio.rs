@@ -16,7 +16,7 @@ use crate::host::caller::Caller;
 use crate::host::mcp_server::McpServer;
 use crate::protocol::id_scanner::IdScanner;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
-use crate::session::client_session::{Session, SessionChannel, SessionLife, flush_timeout};
+use crate::session::client_session::{Session, SessionChannel, ShutdownTokens, flush_timeout};
 use crate::transport::process_stdio::{self, StdinStream, StdoutStream};
 
 /// Size up to which messages are combined into one write, in bytes.
@@ -41,11 +41,11 @@ pub async fn serve(
         Arc::clone(&caller),
         intake,
         SessionChannel::Shared,
-        SessionLife::default(),
+        ShutdownTokens::default(),
     );
     let writing = tokio::spawn(write_messages(messages, writer));
     let options = server.options();
-    let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
+    let limit = usize::try_from(options.max_message_size.as_u64()).unwrap_or(usize::MAX);
     let mut lines = FramedRead::new(reader, LineSplitter::new(limit));
     let result = loop {
         let line = tokio::select! {
@@ -62,7 +62,7 @@ pub async fn serve(
             }
             Some(Ok(LineContent::TooLong(id))) => {
                 session
-                    .reject(too_long_error(id, options.request), &outbox)
+                    .reject(too_long_error(id, options.max_message_size), &outbox)
                     .await;
             }
         }
@@ -73,11 +73,11 @@ pub async fn serve(
         process_stdio::wait_until_stdout_closed().await;
         writer.abort();
     });
-    session.end(options.grace, outbox.closed()).await;
+    session.end(options.grace_period, outbox.closed()).await;
     unread.abort();
     // Dropping the last sender lets the writer finish.
     drop((session, outbox));
-    drop(tokio::time::timeout(flush_timeout(options.grace), writing).await);
+    drop(tokio::time::timeout(flush_timeout(options.grace_period), writing).await);
     result
 }
 

@@ -269,18 +269,18 @@ impl Limit {
     /// `noun` is the target that reached the limit, such as "tool". `tool` is the plugin's name for
     /// the tool if the limit is set only for that tool.
     pub fn message(self, noun: &str, tool: Option<&str>) -> String {
-        let words = self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s"));
+        let sentence = self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s"));
         let key = self.key();
         match tool {
-            Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
+            Some(tool) => format!("{sentence} (to allow more, raise tools.{tool}.{key})."),
             None if matches!(
                 self,
                 Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)
             ) =>
             {
-                format!("{words} (to allow more, raise {key}, which applies to all plugins).")
+                format!("{sentence} (to allow more, raise {key}, which applies to all plugins).")
             }
-            None => format!("{words} (to allow more, raise {key})."),
+            None => format!("{sentence} (to allow more, raise {key})."),
         }
     }
 

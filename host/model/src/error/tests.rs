@@ -129,13 +129,13 @@ fn every_limit_names_its_value_and_its_key() {
         );
     }
     for key in Limits::KEYS {
-        let told = limits
+        let messages = limits
             .iter()
             .any(|(limit, ..)| limit.key() == format!("limits.{key}"));
         // Calls that wait for `concurrency` get a `CallRejection`; requests wait for
         // `http_connections`.
         assert!(
-            told || ["concurrency", "http_connections"].contains(key),
+            messages || ["concurrency", "http_connections"].contains(key),
             "{key} has no words"
         );
     }

@@ -71,12 +71,12 @@ fn invisible_characters_are_removed() {
         for first in &invisible {
             for second in &invisible {
                 let text = format!("{before}{first}{second}{first}{second}");
-                let kept = clean(&text);
-                let kept = kept.strip_prefix(before).unwrap();
+                let cleaned = clean(&text);
+                let remaining = cleaned.strip_prefix(before).unwrap();
                 // A selector and a joiner, as between two emoji.
-                let few = kept.chars().count() <= 1 || kept == "\u{fe0f}\u{200d}";
-                assert!(few && kept.chars().all(is_modifier), "{text:?}");
-                assert!(!before.is_ascii() || kept.is_empty(), "{text:?}");
+                let few = remaining.chars().count() <= 1 || remaining == "\u{fe0f}\u{200d}";
+                assert!(few && remaining.chars().all(is_modifier), "{text:?}");
+                assert!(!before.is_ascii() || remaining.is_empty(), "{text:?}");
             }
             let text = format!("{before}{first}");
             assert_eq!(clean(&clean(&text)), clean(&text));
@@ -131,17 +131,17 @@ fn formatting_stops_at_the_limit() {
 fn escaped_json_has_the_same_value_and_no_unsafe_characters() {
     let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
     let text = format!("{value:#}");
-    let shown = escape_json(&text);
+    let escaped = escape_json(&text);
     assert!(
-        !shown.chars().any(|c| is_forbidden(c) || c == '\u{2028}'),
-        "{shown}"
+        !escaped.chars().any(|c| is_forbidden(c) || c == '\u{2028}'),
+        "{escaped}"
     );
     assert!(
-        shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"),
-        "{shown}"
+        escaped.contains("\\u009b2J\\u007f") && escaped.contains("\\udb40\\udc41"),
+        "{escaped}"
     );
     assert_eq!(
-        serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+        serde_json::from_str::<serde_json::Value>(&escaped).unwrap(),
         value
     );
     assert!(matches!(escape_json("{\"é\": 1}"), Cow::Borrowed(_)));

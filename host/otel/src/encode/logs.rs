@@ -14,18 +14,18 @@ use crate::log_event::LogEvent;
 /// Encodes log lines as a request.
 pub(crate) fn encode_logs(resource: &ResourceAttributes, records: Vec<LogEvent>) -> Vec<u8> {
     let log_records = records.into_iter().map(encode_record).collect();
-    let scoped = ScopeLogs {
+    let scope_logs = ScopeLogs {
         scope: Some(scope()),
         log_records,
         schema_url: SCHEMA_URL.to_owned(),
     };
-    let of_resource = ResourceLogs {
+    let resource_logs = ResourceLogs {
         resource: Some(resource.to_message()),
-        scope_logs: vec![scoped],
+        scope_logs: vec![scope_logs],
         schema_url: SCHEMA_URL.to_owned(),
     };
     ExportLogsServiceRequest {
-        resource_logs: vec![of_resource],
+        resource_logs: vec![resource_logs],
     }
     .encode_to_vec()
 }
@@ -35,22 +35,22 @@ fn encode_record(record: LogEvent) -> LogRecord {
         at,
         severity,
         message,
-        attributes: known,
+        attributes,
         span,
     } = record;
-    let at = unix_nanoseconds(at);
+    let time_unix_nano = unix_nanoseconds(at);
     let (trace_id, span_id) = span
         .map(|(trace, span)| (decode_id(&trace), decode_id(&span)))
         .unwrap_or_default();
     LogRecord {
-        time_unix_nano: at,
-        observed_time_unix_nano: at,
+        time_unix_nano,
+        observed_time_unix_nano: time_unix_nano,
         severity_number: severity.number(),
         severity_text: severity.as_str().to_owned(),
         body: Some(AnyValue {
             value: Some(Any::StringValue(message)),
         }),
-        attributes: encode_attributes(known),
+        attributes: encode_attributes(attributes),
         trace_id,
         span_id,
         ..LogRecord::default()

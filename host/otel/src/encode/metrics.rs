@@ -42,8 +42,8 @@ const CONVENTIONAL_NAMES: [(&str, &str); 6] = [
 /// The period of cumulative values, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 struct MetricPeriod {
-    from: u64,
-    to: u64,
+    start: u64,
+    end: u64,
 }
 
 /// Encodes metrics as a request. Counters and histograms are cumulative since `started`.
@@ -54,25 +54,25 @@ pub(crate) fn encode_metrics(
     now: SystemTime,
 ) -> Vec<u8> {
     let period = MetricPeriod {
-        from: unix_nanoseconds(started),
-        to: unix_nanoseconds(now.max(started)),
+        start: unix_nanoseconds(started),
+        end: unix_nanoseconds(now.max(started)),
     };
     let metrics = families
         .into_iter()
         .filter_map(|family| encode_family(family, period))
         .collect();
-    let scoped = ScopeMetrics {
+    let scope_metrics = ScopeMetrics {
         scope: Some(scope()),
         metrics,
         schema_url: SCHEMA_URL.to_owned(),
     };
-    let of_resource = ResourceMetrics {
+    let resource_metrics = ResourceMetrics {
         resource: Some(resource.to_message()),
-        scope_metrics: vec![scoped],
+        scope_metrics: vec![scope_metrics],
         schema_url: SCHEMA_URL.to_owned(),
     };
     ExportMetricsServiceRequest {
-        resource_metrics: vec![of_resource],
+        resource_metrics: vec![resource_metrics],
     }
     .encode_to_vec()
 }
@@ -91,11 +91,11 @@ fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
         }),
         MetricPoints::Gauge(points) if !points.is_empty() => {
             // A gauge has no start time.
-            let now = MetricPeriod { from: 0, ..period };
+            let gauge_period = MetricPeriod { start: 0, ..period };
             Data::Gauge(Gauge {
                 data_points: points
                     .into_iter()
-                    .map(|point| number_point(point, now))
+                    .map(|point| number_point(point, gauge_period))
                     .collect(),
             })
         }
@@ -125,7 +125,7 @@ fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
 fn otlp_name(family: &str) -> String {
     if let Some((_, name)) = CONVENTIONAL_NAMES
         .iter()
-        .find(|(known, _)| *known == family)
+        .find(|(conventional, _)| *conventional == family)
     {
         return (*name).to_owned();
     }
@@ -133,10 +133,10 @@ fn otlp_name(family: &str) -> String {
         .strip_suffix("_seconds")
         .or_else(|| family.strip_suffix("_bytes"))
         .unwrap_or(family);
-    let found = NAMESPACES
+    let namespaced = NAMESPACES
         .iter()
         .find_map(|namespace| Some((namespace, name.strip_prefix(namespace)?)));
-    match found {
+    match namespaced {
         Some((namespace, rest)) => format!("{}{rest}", namespace.replace('_', ".")),
         None => name.to_owned(),
     }
@@ -168,8 +168,8 @@ fn number_point(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> Numbe
     };
     NumberDataPoint {
         attributes: encode_labels(point.labels),
-        start_time_unix_nano: period.from,
-        time_unix_nano: period.to,
+        start_time_unix_nano: period.start,
+        time_unix_nano: period.end,
         value: Some(value),
         ..NumberDataPoint::default()
     }
@@ -183,8 +183,8 @@ fn histogram_point(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> 
     } = point.value;
     HistogramDataPoint {
         attributes: encode_labels(point.labels),
-        start_time_unix_nano: period.from,
-        time_unix_nano: period.to,
+        start_time_unix_nano: period.start,
+        time_unix_nano: period.end,
         count,
         sum: Some(sum),
         bucket_counts: buckets.iter().map(|(_, count)| *count).collect(),

@@ -20,32 +20,32 @@ const MAX_TRACE_STATE_BYTES: usize = 512;
 /// Encodes spans as a request.
 pub(crate) fn encode_spans(resource: &ResourceAttributes, spans: Vec<FinishedSpan>) -> Vec<u8> {
     let spans = spans.into_iter().map(encode_span).collect();
-    let scoped = ScopeSpans {
+    let scope_spans = ScopeSpans {
         scope: Some(scope()),
         spans,
         schema_url: SCHEMA_URL.to_owned(),
     };
-    let of_resource = ResourceSpans {
+    let resource_spans = ResourceSpans {
         resource: Some(resource.to_message()),
-        scope_spans: vec![scoped],
+        scope_spans: vec![scope_spans],
         schema_url: SCHEMA_URL.to_owned(),
     };
     ExportTraceServiceRequest {
-        resource_spans: vec![of_resource],
+        resource_spans: vec![resource_spans],
     }
     .encode_to_vec()
 }
 
 fn encode_span(span: FinishedSpan) -> SpanMessage {
     let FinishedSpan {
-        context: own,
+        context,
         parent,
         parent_is_remote,
         name,
         kind,
-        started_at: began,
-        ended_at: ended,
-        attributes: known,
+        started_at,
+        ended_at,
+        attributes,
         events,
         status,
     } = span;
@@ -61,33 +61,33 @@ fn encode_span(span: FinishedSpan) -> SpanMessage {
             code: StatusCode::Error.into(),
         }),
     };
-    let event = |SpanEvent { at, name }: SpanEvent| EventMessage {
+    let encode_event = |SpanEvent { at, name }: SpanEvent| EventMessage {
         time_unix_nano: unix_nanoseconds(at),
         name: name.to_owned(),
         ..EventMessage::default()
     };
-    let remote = if parent_is_remote {
+    let remote_flag = if parent_is_remote {
         SpanFlags::ContextIsRemoteMask as u32
     } else {
         0
     };
     SpanMessage {
-        trace_id: decode_id(&own.trace),
-        span_id: decode_id(&own.span),
-        trace_state: own
+        trace_id: decode_id(&context.trace_id),
+        span_id: decode_id(&context.span_id),
+        trace_state: context
             .state
             .clone()
             .filter(|state| state.len() <= MAX_TRACE_STATE_BYTES)
             .unwrap_or_default(),
         parent_span_id: parent.as_deref().map(decode_id).unwrap_or_default(),
-        flags: u32::from(own.flags()) | SpanFlags::ContextHasIsRemoteMask as u32 | remote,
+        flags: u32::from(context.flags()) | SpanFlags::ContextHasIsRemoteMask as u32 | remote_flag,
         name,
         kind: kind.into(),
-        start_time_unix_nano: unix_nanoseconds(began),
+        start_time_unix_nano: unix_nanoseconds(started_at),
         // The clock can be set back during a span.
-        end_time_unix_nano: unix_nanoseconds(ended.max(began)),
-        attributes: encode_attributes(known),
-        events: events.into_iter().map(event).collect(),
+        end_time_unix_nano: unix_nanoseconds(ended_at.max(started_at)),
+        attributes: encode_attributes(attributes),
+        events: events.into_iter().map(encode_event).collect(),
         status,
         ..SpanMessage::default()
     }

@@ -259,9 +259,9 @@ fn addresses() {
                 refusal_reason(address.parse().unwrap(), &networks(opened)).unwrap_or_default(),
             )
         })
-        .filter(|(.., expected, found)| found != *expected)
-        .map(|(address, opened, expected, found)| {
-            format!("{address} {opened:?}: expected {expected:?}, not {found:?}")
+        .filter(|(.., expected, actual)| actual != *expected)
+        .map(|(address, opened, expected, actual)| {
+            format!("{address} {opened:?}: expected {expected:?}, not {actual:?}")
         })
         .collect();
     assert!(differ.is_empty(), "{}", differ.join("\n"));
@@ -294,7 +294,7 @@ fn error_lists_the_reasons_for_refused_addresses() {
         &["::ffff:127.0.0.1", "127.0.0.1"],
         &["64:ff9b::a00:1", "2606:4700::5efe:a00:1"],
     ];
-    let said: Vec<String> = lists
+    let messages: Vec<String> = lists
         .into_iter()
         .map(|list| {
             let addresses: Vec<IpAddr> = list
@@ -320,7 +320,7 @@ fn error_lists_the_reasons_for_refused_addresses() {
             )
         })
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @r#"
+    insta::assert_snapshot!(messages.join("\n"), @r#"
         the name has no addresses
             (nothing)
         the only address was refused: it is link-local, with the metadata services of clouds

@@ -75,7 +75,7 @@ fn entries_have_one_canonical_form() {
             r#"{"origin":"https://a.example","paths":["/v1/","/%C3%BC"]}"#,
         ),
     ] {
-        let rule = read(entry).unwrap_or_else(|wrong| panic!("{entry}: {wrong}"));
+        let rule = read(entry).unwrap_or_else(|error| panic!("{entry}: {error}"));
         let json = serde_json::to_string(&rule).unwrap();
         assert_eq!(json, canonical);
         assert_eq!(serde_json::from_str::<HttpRule>(&json).unwrap(), rule);
@@ -85,11 +85,11 @@ fn entries_have_one_canonical_form() {
 
 /// Returns the error messages for these entries, one line each.
 fn mistakes(entries: &[&str]) -> String {
-    let said = entries.iter().map(|entry| match read(entry) {
+    let messages = entries.iter().map(|entry| match read(entry) {
         Err(wrong) => wrong,
         Ok(rule) => panic!("{entry} was read as {rule}"),
     });
-    said.collect::<Vec<_>>().join("\n")
+    messages.collect::<Vec<_>>().join("\n")
 }
 
 const ORIGINS: &[&str] = &[

@@ -11,7 +11,7 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
         http: Vec<HttpRule>,
     }
     toml_file::parse_document::<Permissions>(http)
-        .unwrap_or_else(|wrong| panic!("{wrong}"))
+        .unwrap_or_else(|error| panic!("{error}"))
         .http
 }
 
@@ -19,7 +19,10 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
 /// word.
 fn verdict(request: HttpRequest<'_>, rules: &[HttpRule]) -> String {
     match request.check(rules) {
-        Ok(AllowedRequest { origin, rule }) => format!("{origin} by {rule}"),
+        Ok(AllowedRequest {
+            origin,
+            rule_index: rule,
+        }) => format!("{origin} by {rule}"),
         Err(DenialReason::Authority(malformed)) => format!("{malformed:?}"),
         Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
     }
@@ -488,7 +491,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
         ("https", "api.example.com", "trace", "/"),
         ("https", "api.example.com", "GET", "/a b"),
     ];
-    let said: Vec<String> = requests
+    let messages: Vec<String> = requests
         .into_iter()
         .map(|(scheme, authority, method, path_with_query)| {
             let denied = HttpRequest {
@@ -503,7 +506,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             format!("{denied}\n    {}", remedy.replace('\n', "\n    "))
         })
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @r#"
+    insta::assert_snapshot!(messages.join("\n"), @r#"
         https://evil.example is not among the origins that this tool may send requests to.
             http = ["https://evil.example"]
         https://evil.example:444 is not among the origins that this tool may send requests to.
@@ -548,7 +551,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
 #[test]
 fn remedy_allows_no_other_method_or_path() {
     let entry = r#"{ origin = "https://*.example.org", methods = ["GET"], paths = ["/read"] }"#;
-    let asked = |method, path_with_query| HttpRequest {
+    let new_request = |method, path_with_query| HttpRequest {
         scheme: "https",
         authority: "a.example.org",
         method,
@@ -556,15 +559,15 @@ fn remedy_allows_no_other_method_or_path() {
     };
     for (method, path) in [("POST", "/write"), ("POST", "/read"), ("GET", "/write")] {
         let before = rules(&format!("http = [{entry}]"));
-        let denied = asked(method, path).check(&before).unwrap_err();
+        let denied = new_request(method, path).check(&before).unwrap_err();
         let added = rules(&denied.remedy().unwrap());
         let after: Vec<HttpRule> = before.iter().chain(&added).cloned().collect();
         for other in ["GET", "POST", "DELETE"] {
             for place in ["/read", "/write", "/", "/other"] {
                 let is_new = other == method && place == path;
-                let was_allowed = asked(other, place).check(&before).is_ok();
+                let was_allowed = new_request(other, place).check(&before).is_ok();
                 assert_eq!(
-                    asked(other, place).check(&after).is_ok(),
+                    new_request(other, place).check(&after).is_ok(),
                     was_allowed || is_new,
                     "{other} {place} after {method} {path}"
                 );
@@ -587,12 +590,12 @@ fn remedy_allows_no_other_method_or_path() {
             r#"http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/y"] }]"#,
         ),
     ] {
-        let denied = asked(method, path)
+        let denied = new_request(method, path)
             .check(&rules(&format!("http = [{entry}]")))
             .unwrap_err();
         assert_eq!(denied.remedy().as_deref(), Some(remedy));
     }
-    let denied = asked("POST", "/a%2fb").check(&rules(
+    let denied = new_request("POST", "/a%2fb").check(&rules(
         r#"http = [{ origin = "https://a.example.org", methods = ["GET"] }]"#,
     ));
     assert_eq!(

@@ -44,8 +44,8 @@ fn a_mistake_names_its_place_and_the_nearest_key() {
         "[ui]\nconnect = \"https://a.example\"",
     ];
     let parse = |text: &str| toml_file::parse::<Permissions>("a.toml", text).unwrap_err();
-    let said: Vec<String> = mistakes.iter().map(|text| parse(text)).collect();
-    insta::assert_snapshot!(said.join("\n"));
+    let messages: Vec<String> = mistakes.iter().map(|text| parse(text)).collect();
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
@@ -53,19 +53,22 @@ fn a_view_gets_what_it_asks_for_and_is_granted() {
     let granted = access(
         "connect = [\"https://api.example.com\"]\nresources = [\"https://cdn.example.org\"]\npermissions = [\"camera\"]",
     );
-    let wanted = access(
+    let requested = access(
         "connect = [\"https://api.example.com\", \"https://api.example.com\", \"https://evil.example\"]\n\
              resources = [\"https://*.example.org\"]\nframes = [\"https://a.example\"]\nbase = [\"https://b.example\"]\n\
              permissions = [\"camera\", \"microphone\"]\ndomain = \"c.example\"",
     );
-    let (left, denied) = granted.restrict(&wanted);
-    assert_eq!(left, granted);
-    let said: Vec<String> = denied
+    let (allowed, denied) = granted.restrict(&requested);
+    assert_eq!(allowed, granted);
+    let messages: Vec<String> = denied
         .iter()
         .map(|denied| format!("{denied}: {}", denied.remedy()))
         .collect();
-    insta::assert_snapshot!(said.join("\n"));
-    assert_eq!(UiAccess::default().restrict(&wanted).0, UiAccess::default());
+    insta::assert_snapshot!(messages.join("\n"));
+    assert_eq!(
+        UiAccess::default().restrict(&requested).0,
+        UiAccess::default()
+    );
     assert_eq!(
         granted.restrict(&UiAccess::default()),
         (UiAccess::default(), Vec::new())
@@ -178,21 +181,21 @@ proptest! {
 
     #[test]
     fn restricted_access_is_requested_and_granted(granted in accesses(), wanted in accesses()) {
-        let (left, denied) = granted.restrict(&wanted);
+        let (allowed, denied) = granted.restrict(&wanted);
         let covered = |by: &[WebOrigin], all: &[WebOrigin]| {
             all.iter().all(|origin| by.iter().any(|one| one.covers_all_of(origin)))
         };
         for by in [&granted, &wanted] {
-            prop_assert!(covered(&by.connect, &left.connect) && covered(&by.resources, &left.resources));
-            prop_assert!(covered(&by.frames, &left.frames) && covered(&by.base, &left.base));
-            prop_assert!(left.permissions.iter().all(|one| by.permissions.contains(one)));
-            prop_assert!(left.domain.is_none() || left.domain == by.domain);
+            prop_assert!(covered(&by.connect, &allowed.connect) && covered(&by.resources, &allowed.resources));
+            prop_assert!(covered(&by.frames, &allowed.frames) && covered(&by.base, &allowed.base));
+            prop_assert!(allowed.permissions.iter().all(|one| by.permissions.contains(one)));
+            prop_assert!(allowed.domain.is_none() || allowed.domain == by.domain);
         }
         // All requests that are not denied are allowed.
         if denied.is_empty() {
-            prop_assert!(covered(&left.connect, &wanted.connect) && covered(&left.frames, &wanted.frames));
+            prop_assert!(covered(&allowed.connect, &wanted.connect) && covered(&allowed.frames, &wanted.frames));
         }
         // A second intersection changes nothing and denies nothing more.
-        prop_assert_eq!(granted.restrict(&left), (left.clone(), Vec::new()));
+        prop_assert_eq!(granted.restrict(&allowed), (allowed.clone(), Vec::new()));
     }
 }

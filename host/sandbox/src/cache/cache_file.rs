@@ -35,14 +35,14 @@ pub(super) struct CacheFile {
     pub(super) name: String,
     pub(super) length: u64,
     /// The time of last use.
-    pub(super) used: SystemTime,
+    pub(super) last_used: SystemTime,
 }
 
 impl CacheFile {
     pub(super) fn is_expired_folder_notes(&self) -> bool {
         self.has_extension(FOLDER_NOTES_EXTENSION)
             && self
-                .used
+                .last_used
                 .elapsed()
                 .is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
     }
@@ -58,13 +58,19 @@ impl CacheFile {
     }
 
     pub(super) fn is_expired_refusal(&self) -> bool {
-        self.is_refusal() && self.used.elapsed().is_ok_and(|age| age > REFUSAL_RETENTION)
+        self.is_refusal()
+            && self
+                .last_used
+                .elapsed()
+                .is_ok_and(|age| age > REFUSAL_RETENTION)
     }
 
     /// Returns whether it is so old that no server can still be writing it or a file that belongs
     /// to it.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.used.elapsed().is_ok_and(|age| age > ABANDONED_AGE)
+        self.last_used
+            .elapsed()
+            .is_ok_and(|age| age > ABANDONED_AGE)
     }
 }
 
@@ -78,7 +84,7 @@ pub(super) fn list_files(folder: &Path) -> Vec<CacheFile> {
             Some(CacheFile {
                 name: entry.file_name().into_string().ok()?,
                 length: metadata.len(),
-                used: metadata.modified().ok()?,
+                last_used: metadata.modified().ok()?,
             })
         })
         .collect()
@@ -102,7 +108,7 @@ pub(super) fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
     };
     let records = stems(".json");
     let codes = stems(".cwasm");
-    let alone = |name: &str| match Path::new(name)
+    let is_orphan = |name: &str| match Path::new(name)
         .extension()
         .and_then(|extension| extension.to_str())
     {
@@ -110,18 +116,18 @@ pub(super) fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
         Some("cwasm") => !records.contains(&stem(name)),
         _ => false,
     };
-    let found = files
+    let orphans = files
         .iter()
-        .filter(|file| file.is_abandoned() && alone(&file.name));
-    found.map(|file| file.name.clone()).collect()
+        .filter(|file| file.is_abandoned() && is_orphan(&file.name));
+    orphans.map(|file| file.name.clone()).collect()
 }
 
 /// Returns whether a file with this name belongs to the cache. Other files in the directory are not
 /// touched.
 fn is_cache_file(name: &str) -> bool {
-    let digest = name
+    let has_digest = name
         .get(..DIGEST_DIGITS)
         .is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
     name.starts_with(TEMPORARY_PREFIX)
-        || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
+        || (has_digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
 }

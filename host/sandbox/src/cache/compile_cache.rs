@@ -17,7 +17,7 @@ use wasmtime::Engine;
 
 use super::cache_file::{CacheFile, DIGEST_DIGITS, REFUSAL_EXTENSION, find_orphans, list_files};
 use super::key::CacheMacKey;
-use crate::component::contract_versions::SERVED_VERSIONS;
+use crate::component::contract_versions::SUPPORTED_VERSIONS;
 
 /// Age from which the time of last use is updated. A server that opens a thousand components at
 /// startup should not perform a thousand writes.
@@ -45,7 +45,7 @@ pub(super) fn build_id(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     ENTRY_VERSION.hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
-    SERVED_VERSIONS
+    SUPPORTED_VERSIONS
         .map(|(version, _)| version)
         .hash(&mut hasher);
     derivation.hash(&mut hasher);
@@ -58,8 +58,8 @@ pub(crate) struct CompileCache {
     pub(super) folder: PrivateFolder,
     pub(super) key: CacheMacKey,
     /// The build identifier, see [`build_id`]. Files of other builds are ignored.
-    pub(super) maker: u64,
-    pub(super) size: u64,
+    pub(super) build_id: u64,
+    pub(super) max_bytes: u64,
     /// The estimated fill level.
     pub(super) level: Mutex<CacheLevel>,
 }
@@ -70,7 +70,7 @@ pub(super) struct CacheLevel {
     /// Bytes at the last listing, plus those that this server has added.
     bytes: u64,
     /// The time of the last listing and its duration, or `None` before the first.
-    listed: Option<(Instant, Duration)>,
+    last_listing: Option<(Instant, Duration)>,
 }
 
 /// The file `<digest>-<build id>.refused`, or `<digest>-<build id>.files` with the digest of a
@@ -91,24 +91,27 @@ impl CompileCache {
     ///
     /// The reason why the cache cannot be used, on one line.
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
-        let off = |why: String| format!("the compile cache is off: {why}");
-        let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
-        let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
+        let disabled_message = |why: String| format!("the compile cache is off: {why}");
+        let unusable_message = |error: io::Error| {
+            disabled_message(format!("cannot use {}: {error}", folder.display()))
+        };
+        let private_folder =
+            PrivateFolder::open(folder, "compiled components").map_err(disabled_message)?;
         // The cache must be writable. Detect a problem now instead of at the first plugin.
         tempfile::Builder::new()
             .prefix(TEMPORARY_PREFIX)
-            .tempfile_in(&private.path)
-            .map_err(cannot)?;
-        let key = CacheMacKey::load_or_create(&private).map_err(cannot)?;
+            .tempfile_in(&private_folder.path)
+            .map_err(unusable_message)?;
+        let key = CacheMacKey::load_or_create(&private_folder).map_err(unusable_message)?;
         let level = Mutex::new(CacheLevel {
             bytes: 0,
-            listed: None,
+            last_listing: None,
         });
         Ok(Self {
-            folder: private,
+            folder: private_folder,
             key,
-            maker: build_id(engine, DERIVATION_VERSION),
-            size: size.as_u64(),
+            build_id: build_id(engine, DERIVATION_VERSION),
+            max_bytes: size.as_u64(),
             level,
         })
     }
@@ -127,11 +130,11 @@ impl CompileCache {
     ///
     /// A file could not be removed. The other files are removed nevertheless.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
-        let maker = format!("-{:016x}", self.maker);
-        let of_maker = |file: &CacheFile| {
+        let build_suffix = format!("-{:016x}", self.build_id);
+        let is_of_build = |file: &CacheFile| {
             file.name
                 .get(DIGEST_DIGITS..)
-                .is_some_and(|rest| rest.starts_with(&maker))
+                .is_some_and(|rest| rest.starts_with(&build_suffix))
         };
         let is_record = |file: &CacheFile| {
             Path::new(&file.name)
@@ -140,10 +143,10 @@ impl CompileCache {
         };
         let mut components = 0;
         let mut bytes = 0;
-        let mut failed = None;
+        let mut last_error = None;
         let (records, code): (Vec<_>, Vec<_>) = list_files(&self.folder.path)
             .into_iter()
-            .filter(of_maker)
+            .filter(is_of_build)
             .partition(is_record);
         // Remove the record first, as in eviction: code without a record only wastes space.
         for file in records.iter().chain(&code) {
@@ -154,11 +157,11 @@ impl CompileCache {
                 }
                 // Another server removed it first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => failed = Some(error),
+                Err(error) => last_error = Some(error),
             }
         }
         self.evict();
-        failed.map_or(Ok((components, bytes)), Err)
+        last_error.map_or(Ok((components, bytes)), Err)
     }
 
     /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the
@@ -173,10 +176,10 @@ impl CompileCache {
     pub(super) fn record_growth(&self, length: u64) -> bool {
         let mut level = self.level.lock();
         level.bytes = level.bytes.saturating_add(length);
-        level.bytes > self.size
+        level.bytes > self.max_bytes
             || level
-                .listed
-                .is_none_or(|(at, took)| at.elapsed() >= took * RELIST_FACTOR)
+                .last_listing
+                .is_none_or(|(at, duration)| at.elapsed() >= duration * RELIST_FACTOR)
     }
 
     pub(super) fn refusal_name(&self, digest: Digest) -> String {
@@ -189,7 +192,7 @@ impl CompileCache {
 
     /// Returns the common prefix of the names of an entry's files.
     pub(super) fn file_stem(&self, digest: impl std::fmt::Display) -> String {
-        format!("{digest}-{:016x}", self.maker)
+        format!("{digest}-{:016x}", self.build_id)
     }
 
     pub(super) fn record_name(&self, digest: impl std::fmt::Display) -> String {
@@ -221,9 +224,9 @@ impl CompileCache {
         let files = list_files(&self.folder.path);
         let orphans = find_orphans(&files);
         for file in &files {
-            let unfinished = file.name.starts_with(TEMPORARY_PREFIX) && file.is_abandoned();
+            let is_unfinished = file.name.starts_with(TEMPORARY_PREFIX) && file.is_abandoned();
             let is_expired = file.is_expired_folder_notes() || file.is_expired_refusal();
-            if unfinished || orphans.contains(&file.name) || is_expired {
+            if is_unfinished || orphans.contains(&file.name) || is_expired {
                 drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
         }
@@ -233,9 +236,9 @@ impl CompileCache {
     /// least recently used components and refusals, until the rest is within the size limit.
     /// Entries of other builds are no longer used and are therefore removed early.
     pub(super) fn evict(&self) {
-        let began = Instant::now();
+        let start = Instant::now();
         let mut files = list_files(&self.folder.path);
-        files.sort_by_key(|file| file.used);
+        files.sort_by_key(|file| file.last_used);
         let mut surplus = files
             .iter()
             .filter(|file| file.is_refusal())
@@ -247,40 +250,42 @@ impl CompileCache {
             !is_surplus || fs::remove_file(self.folder.path.join(&file.name)).is_err()
         });
         let mut total: u64 = files.iter().map(|file| file.length).sum();
-        let listed = |bytes| {
+        let record_listing = |bytes| {
             let level = CacheLevel {
                 bytes,
-                listed: Some((Instant::now(), began.elapsed())),
+                last_listing: Some((Instant::now(), start.elapsed())),
             };
             *self.level.lock() = level;
         };
-        listed(total);
-        if total <= self.size {
+        record_listing(total);
+        if total <= self.max_bytes {
             return;
         }
         files.retain(|file| !file.name.starts_with(TEMPORARY_PREFIX));
         let orphans = find_orphans(&files);
-        let (alone, whole): (Vec<_>, Vec<_>) =
+        let (orphaned, complete): (Vec<_>, Vec<_>) =
             files.iter().partition(|file| orphans.contains(&file.name));
         // Remove the record first: code without a record only wastes space.
-        let entries = whole
+        let entries = complete
             .iter()
             .filter(|file| file.has_extension("json") || file.is_refusal());
         let entries = entries.filter_map(|file| Path::new(&file.name).file_stem()?.to_str());
         let entries = entries.flat_map(|key| {
-            let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
+            let of_entry = complete
+                .iter()
+                .filter(move |file| file.name.starts_with(key));
             let (record, code): (Vec<_>, Vec<_>) =
                 of_entry.partition(|file| file.name.strip_suffix(".json") == Some(key));
             record.into_iter().chain(code)
         });
-        for file in alone.iter().chain(entries) {
-            if total <= self.size {
+        for file in orphaned.iter().chain(entries) {
+            if total <= self.max_bytes {
                 break;
             }
             if fs::remove_file(self.folder.path.join(&file.name)).is_ok() {
                 total = total.saturating_sub(file.length);
             }
         }
-        listed(total);
+        record_listing(total);
     }
 }

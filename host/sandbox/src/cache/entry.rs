@@ -89,12 +89,12 @@ impl CompileCache {
             .folder
             .open_file(&self.record_name(digest))
             .and_then(|(mut file, _)| file.read_to_end(&mut text));
-        let found = match read {
+        let lookup = match read {
             Ok(_) => self.read_record(digest, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => Err(format!("cannot read its record: {error}")),
         };
-        match found {
+        match lookup {
             Ok(found) => {
                 Self::mark_used(&path);
                 Some(found)
@@ -122,7 +122,7 @@ impl CompileCache {
         let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
         let code_mac = hex::decode(&record.code_mac).map_err(|_| corrupt())?;
         let claim = EntryClaim {
-            maker: self.maker,
+            build_id: self.build_id,
             digest,
             notes: record.notes.get().as_bytes(),
             code: &code_mac,
@@ -164,10 +164,10 @@ impl CompileCache {
         engine: &Engine,
         code: &StoredCode,
     ) -> Result<Component, UnusableEntry> {
-        let unread =
+        let read_error =
             |error: io::Error| UnusableEntry::Damaged(format!("cannot read its code: {error}"));
-        let (file, _) = self.folder.open_file(&code.name).map_err(unread)?;
-        if !self.key.verify_code(&code.mac, &file).map_err(unread)? {
+        let (file, _) = self.folder.open_file(&code.name).map_err(read_error)?;
+        if !self.key.verify_code(&code.mac, &file).map_err(read_error)? {
             self.remove_code(code);
             return Err(UnusableEntry::Damaged(FORGED_MESSAGE.to_owned()));
         }
@@ -217,7 +217,7 @@ impl CompileCache {
         let notes = serde_json::value::to_raw_value(notes)?;
         let code_mac = self.key.sign_code(code.as_file())?;
         let claim = EntryClaim {
-            maker: self.maker,
+            build_id: self.build_id,
             digest,
             notes: notes.get().as_bytes(),
             code: &code_mac,

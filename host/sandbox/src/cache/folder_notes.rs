@@ -18,7 +18,7 @@ const MAX_FOLDER_NOTES_BYTES: u64 = 64 << 20;
 impl CompileCache {
     /// Returns the notes about the files in a plugin folder that
     /// [`CompileCache::write_folder_notes`] wrote last.
-    pub(crate) fn folder_notes(&self, folder: &Path) -> Option<String> {
+    pub(crate) fn read_folder_notes(&self, folder: &Path) -> Option<String> {
         let name = self.folder_name(folder);
         let mut text = Vec::new();
         let (file, _) = self.folder.open_file(&name).ok()?;
@@ -31,7 +31,7 @@ impl CompileCache {
             let path = folder.as_os_str().as_bytes();
             let is_ours = self
                 .key
-                .verify_folder(&mac, self.maker, path, notes.get().as_bytes());
+                .verify_folder(&mac, self.build_id, path, notes.get().as_bytes());
             is_ours.then(|| notes.get().to_owned())
         });
         if notes.is_none() {
@@ -49,7 +49,7 @@ impl CompileCache {
     pub(crate) fn write_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
             let mac = self.key.sign_folder(
-                self.maker,
+                self.build_id,
                 folder.as_os_str().as_bytes(),
                 notes.get().as_bytes(),
             );
@@ -78,7 +78,7 @@ impl CompileCache {
         format!(
             "{}-{:016x}.{FOLDER_NOTES_EXTENSION}",
             Digest::new(digest),
-            self.maker
+            self.build_id
         )
     }
 }

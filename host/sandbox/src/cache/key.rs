@@ -35,7 +35,7 @@ pub(super) struct CacheMacKey(hmac::Key);
 #[derive(Clone, Copy)]
 pub(super) struct EntryClaim<'a> {
     /// The build identifier.
-    pub(super) maker: u64,
+    pub(super) build_id: u64,
     /// The digest of the component.
     pub(super) digest: Digest,
     /// The notes about the component.
@@ -63,7 +63,7 @@ impl CacheMacKey {
         self.sign_parts(
             &[
                 ENTRY_DOMAIN,
-                &claim.maker.to_le_bytes(),
+                &claim.build_id.to_le_bytes(),
                 claim.digest.bytes(),
             ],
             [claim.notes, claim.code],
@@ -76,11 +76,11 @@ impl CacheMacKey {
         signing.update(CODE_DOMAIN);
         let mut code = code;
         code.rewind()?;
-        let mut piece = vec![0; READ_BUFFER_BYTES];
+        let mut buffer = vec![0; READ_BUFFER_BYTES];
         loop {
-            match code.read(&mut piece) {
+            match code.read(&mut buffer) {
                 Ok(0) => return Ok(signing.sign().as_ref().to_vec()),
-                Ok(length) => signing.update(piece.get(..length).unwrap_or_default()),
+                Ok(length) => signing.update(buffer.get(..length).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -88,26 +88,26 @@ impl CacheMacKey {
     }
 
     /// Returns the authentication code of notes about a plugin folder.
-    pub(super) fn sign_folder(&self, maker: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
-        self.sign_parts(&[FOLDER_DOMAIN, &maker.to_le_bytes()], [folder, notes])
+    pub(super) fn sign_folder(&self, build_id: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
+        self.sign_parts(&[FOLDER_DOMAIN, &build_id.to_le_bytes()], [folder, notes])
     }
 
     /// Returns the authentication code of notes about the refusal of a component.
-    pub(super) fn sign_refusal(&self, maker: u64, digest: Digest, notes: &[u8]) -> Vec<u8> {
+    pub(super) fn sign_refusal(&self, build_id: u64, digest: Digest, notes: &[u8]) -> Vec<u8> {
         self.sign_parts(
-            &[REFUSAL_DOMAIN, &maker.to_le_bytes(), digest.bytes()],
+            &[REFUSAL_DOMAIN, &build_id.to_le_bytes(), digest.bytes()],
             [notes, &[]],
         )
     }
 
     /// Returns the authentication code of parts with a fixed length, followed by two parts of any
     /// length, each preceded by its length.
-    fn sign_parts(&self, fixed: &[&[u8]], others: [&[u8]; 2]) -> Vec<u8> {
+    fn sign_parts(&self, fixed_parts: &[&[u8]], variable_parts: [&[u8]; 2]) -> Vec<u8> {
         let mut signing = hmac::Context::with_key(&self.0);
-        for part in fixed {
+        for part in fixed_parts {
             signing.update(part);
         }
-        for part in others {
+        for part in variable_parts {
             signing.update(&(part.len() as u64).to_le_bytes());
             signing.update(part);
         }
@@ -118,22 +118,22 @@ impl CacheMacKey {
     pub(super) fn verify_folder(
         &self,
         mac: &[u8],
-        maker: u64,
+        build_id: u64,
         folder: &[u8],
         notes: &[u8],
     ) -> bool {
-        verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
+        verify_slices_are_equal(&self.sign_folder(build_id, folder, notes), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of notes about the refusal of a component.
     pub(super) fn verify_refusal(
         &self,
         mac: &[u8],
-        maker: u64,
+        build_id: u64,
         digest: Digest,
         notes: &[u8],
     ) -> bool {
-        verify_slices_are_equal(&self.sign_refusal(maker, digest, notes), mac).is_ok()
+        verify_slices_are_equal(&self.sign_refusal(build_id, digest, notes), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of an entry.
@@ -169,7 +169,7 @@ mod tests {
 
     fn claim<'a>(notes: &'a [u8], code: &'a [u8]) -> EntryClaim<'a> {
         EntryClaim {
-            maker: 7,
+            build_id: 7,
             digest: Digest::new([1; 32]),
             notes,
             code,
@@ -205,7 +205,7 @@ mod tests {
         let signed = |claim: EntryClaim<'_>| key.verify_entry(&mac, claim);
         assert!(signed(claim(b"notes", b"code")));
         assert!(!signed(EntryClaim {
-            maker: 8,
+            build_id: 8,
             ..claim(b"notes", b"code")
         }));
         assert!(!signed(EntryClaim {
@@ -234,7 +234,7 @@ mod tests {
         let entry = claim(b"", b"");
         let mac = key.sign_entry(claim(b"", b""));
         let bytes = [
-            &entry.maker.to_le_bytes()[..],
+            &entry.build_id.to_le_bytes()[..],
             entry.digest.bytes(),
             &[0; 16],
         ]

@@ -45,11 +45,11 @@ impl CompileCache {
         let mut text = Vec::new();
         file.take(MAX_REFUSAL_BYTES).read_to_end(&mut text).ok()?;
         let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
-        let found = record.and_then(|SignedNotes { mac, notes }| {
+        let refusal_notes = record.and_then(|SignedNotes { mac, notes }| {
             let mac = hex::decode(mac).ok()?;
-            let is_ours = self
-                .key
-                .verify_refusal(&mac, self.maker, digest, notes.get().as_bytes());
+            let is_ours =
+                self.key
+                    .verify_refusal(&mac, self.build_id, digest, notes.get().as_bytes());
             if is_ours {
                 serde_json::from_str::<RefusalNotes>(notes.get()).ok()
             } else {
@@ -57,15 +57,15 @@ impl CompileCache {
             }
         });
         let Some(RefusalNotes {
-            conditions: stored,
+            conditions: stored_conditions,
             refusal,
-        }) = found
+        }) = refusal_notes
         else {
             tracing::warn!(%digest, "compile cache: a corrupt refusal was dropped; its component is compiled again");
             drop(fs::remove_file(self.folder.path.join(name)));
             return None;
         };
-        (stored == conditions).then_some(refusal)
+        (stored_conditions == conditions).then_some(refusal)
     }
 
     /// Stores why the component with this digest cannot be loaded under these conditions. Errors
@@ -79,7 +79,7 @@ impl CompileCache {
             let notes = serde_json::value::to_raw_value(&notes)?;
             let mac = self
                 .key
-                .sign_refusal(self.maker, digest, notes.get().as_bytes());
+                .sign_refusal(self.build_id, digest, notes.get().as_bytes());
             let record = serde_json::to_vec(&SignedNotes {
                 mac: hex::encode(mac),
                 notes,

@@ -136,7 +136,7 @@ fn components_with_async_functions_are_opened_in_their_engine_or_not_at_all() {
 fn entries_of_an_older_toolbay_are_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let older = CompileCache {
-        maker: build_id(&engine(), DERIVATION_VERSION - 1),
+        build_id: build_id(&engine(), DERIVATION_VERSION - 1),
         ..filled(dir.path())
     };
     assert!(found(&older, digest()).is_none());
@@ -332,11 +332,11 @@ fn orphans_are_removed_first_when_the_cache_is_full_and_old_orphans_at_startup()
     let new = put(&name("c", "1", "-2222222222222222.cwasm"), false);
     let code_of_other = put(&name("d", "3", "-4444444444444444.cwasm"), true);
     let record_of_other = put(&name("d", "3", ".json"), true);
-    store.size = 100 << 20;
+    store.max_bytes = 100 << 20;
     for path in [code(), record()] {
         store.evict();
         assert!(path.exists(), "there is room");
-        store.size = list_files(&store.folder.path)
+        store.max_bytes = list_files(&store.folder.path)
             .iter()
             .map(|file| file.length)
             .sum::<u64>()
@@ -347,7 +347,7 @@ fn orphans_are_removed_first_when_the_cache_is_full_and_old_orphans_at_startup()
             "{}",
             path.display()
         );
-        store.size = 100 << 20;
+        store.max_bytes = 100 << 20;
     }
     let code = code();
     let record = record();
@@ -358,7 +358,7 @@ fn orphans_are_removed_first_when_the_cache_is_full_and_old_orphans_at_startup()
     );
     assert!(new.exists() && record_of_other.exists() && code_of_other.exists());
     // The entry of the other engine goes before one that is used.
-    store.size = list_files(&store.folder.path)
+    store.max_bytes = list_files(&store.folder.path)
         .iter()
         .map(|file| file.length)
         .sum::<u64>()
@@ -374,7 +374,7 @@ fn code_of_another_engine_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     filled(dir.path());
     let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
-    other.maker ^= 1;
+    other.build_id ^= 1;
     assert!(found(&other, digest()).is_none());
     assert!(code_file(dir.path()).exists(), "it is another's, and stays");
 }
@@ -409,7 +409,7 @@ fn the_least_recently_used_is_removed_when_the_cache_is_full() {
         .unwrap()
         .set_modified(long_ago)
         .unwrap();
-    store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
+    store.max_bytes = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
     let mut code = store.create_temporary().unwrap();
     code.write_all(&fs::read(code_file(dir.path())).unwrap())
         .unwrap();
@@ -448,9 +448,9 @@ fn a_refusal_is_found_for_the_same_component_under_the_same_conditions() {
         store.refusal_path(digest()).exists(),
         "a server with other settings can still use it"
     );
-    store.maker ^= 1;
+    store.build_id ^= 1;
     assert_eq!(store.find_refusal(digest(), "one"), None);
-    store.maker ^= 1;
+    store.build_id ^= 1;
     assert_eq!(store.clear().unwrap().0, 0, "it is no component");
     assert!(!store.refusal_path(digest()).exists());
 }
@@ -521,7 +521,7 @@ fn refusals_are_bounded_in_number_size_and_age() {
     store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
     age(&old, Duration::from_hours(1));
     let others =
-        (0..MAX_REFUSALS).map(|n| format!("{n:064x}-{:016x}.{REFUSAL_EXTENSION}", store.maker));
+        (0..MAX_REFUSALS).map(|n| format!("{n:064x}-{:016x}.{REFUSAL_EXTENSION}", store.build_id));
     let others: Vec<PathBuf> = others.map(|name| dir.path().join(name)).collect();
     for other in &others {
         fs::write(other, "").unwrap();
@@ -543,7 +543,7 @@ fn refusals_are_bounded_in_number_size_and_age() {
     // A full cache loses what is used least, whatever it is.
     store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
     age(&old, Duration::from_hours(1));
-    store.size = list_files(&store.folder.path)
+    store.max_bytes = list_files(&store.folder.path)
         .iter()
         .map(|file| file.length)
         .sum::<u64>()

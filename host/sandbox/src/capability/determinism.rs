@@ -29,8 +29,8 @@ pub(crate) struct CallSeed([u8; 32]);
 pub(crate) struct CallTime(Arc<AtomicU64>);
 
 impl CallSeed {
-    pub(crate) fn new(asked: PluginRequest<'_>) -> Self {
-        match asked {
+    pub(crate) fn new(request: PluginRequest<'_>) -> Self {
+        match request {
             PluginRequest::Tool { name, arguments } => {
                 Self::from_parts("call", &[name.as_bytes(), arguments.as_bytes()])
             }
@@ -73,9 +73,9 @@ impl CallSeed {
         Self::from_parts("file", &[digest])
     }
 
-    fn from_parts(what: &str, parts: &[&[u8]]) -> Self {
+    fn from_parts(purpose: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new_with_prefix("toolbay deterministic ");
-        hash.update(what);
+        hash.update(purpose);
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -90,11 +90,11 @@ impl CallSeed {
     }
 
     /// Configures the clocks and random numbers of a guest with this seed.
-    pub(crate) fn apply(self, context: &mut WasiCtxBuilder) -> CallTime {
+    pub(crate) fn apply(self, builder: &mut WasiCtxBuilder) -> CallTime {
         let time = CallTime::default();
         let mut seeds = ChaCha20Rng::from_seed(self.for_interface("insecure-seed"));
         let hash_seed = u128::from(seeds.next_u64()) << 64 | u128::from(seeds.next_u64());
-        context
+        builder
             .wall_clock(time.clone())
             .monotonic_clock(time.clone())
             .secure_random(ChaCha20Rng::from_seed(self.for_interface("random")))
@@ -107,9 +107,9 @@ impl CallSeed {
 impl CallTime {
     /// Reads the clock, which advances it.
     pub(crate) fn advance(&self) -> u64 {
-        let moved = |now: u64| Some(now.saturating_add(TICK_NANOSECONDS));
+        let next_tick = |now: u64| Some(now.saturating_add(TICK_NANOSECONDS));
         self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next_tick)
             .unwrap_or_default()
     }
 

@@ -34,26 +34,26 @@ struct EffectRecord {
     /// against.
     past: Arc<CallJournal>,
     /// The number of these operations that were repeated.
-    repeated: usize,
+    replayed_count: usize,
     /// The further operations of this run, with their results. A result is `None` until its
     /// operation ends.
-    done: Vec<(String, Option<Vec<u8>>)>,
+    operations: Vec<(String, Option<Vec<u8>>)>,
     /// Bytes that further results can take.
-    room: usize,
+    remaining_bytes: usize,
     memory: ByteReservation,
     /// The reason why the call can no longer ask.
-    barred: Option<AskBlocker>,
+    blocker: Option<AskBlocker>,
 }
 
 /// The reason why a call can no longer ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskBlocker {
     /// The results of its operations exceed the journal limit.
-    Room,
+    JournalFull,
     /// It changed a file in a mounted folder.
-    File,
+    FileChange,
     /// It made a TCP connection.
-    Connection,
+    TcpConnection,
 }
 
 /// The start of an operation.
@@ -90,38 +90,38 @@ impl EffectNumber {
 #[derive(Clone, Debug)]
 pub(crate) enum EffectMismatch {
     /// The operation differs from the one before the question.
-    Asked {
+    AfterRestart {
         /// The earlier operation.
         before: String,
         /// The current operation.
-        now: String,
+        current: String,
     },
     /// The operation differs from the recorded one.
-    Recorded(NotRecorded),
+    InReplay(NotRecorded),
 }
 
 impl SideEffects {
     /// Creates the side effects of a call that continues after those in `past`. A plugin that
     /// cannot ask has no journal.
     pub(crate) fn new(
-        asks: bool,
+        can_ask: bool,
         past: &Arc<CallJournal>,
         limits: &Limits,
-        account: &MemoryBudget,
+        memory_budget: &MemoryBudget,
         tape: ReplayTape,
     ) -> Self {
-        let journal = asks.then(|| {
+        let journal = can_ask.then(|| {
             let used: usize = past.effects.iter().map(RecordedEffect::size).sum();
-            let room = usize::try_from(limits.journal.as_u64())
+            let remaining_bytes = usize::try_from(limits.journal.as_u64())
                 .unwrap_or(usize::MAX)
                 .saturating_sub(used);
             Arc::new(Mutex::new(EffectRecord {
                 past: Arc::clone(past),
-                repeated: 0,
-                done: Vec::new(),
-                room,
-                memory: account.empty_reservation(),
-                barred: None,
+                replayed_count: 0,
+                operations: Vec::new(),
+                remaining_bytes,
+                memory: memory_budget.empty_reservation(),
+                blocker: None,
             }))
         });
         Self { journal, tape }
@@ -136,27 +136,30 @@ impl SideEffects {
     pub(crate) fn begin(
         &self,
         kind: OperationKind,
-        what: impl FnOnce() -> String,
+        describe: impl FnOnce() -> String,
     ) -> Result<EffectStart, EffectMismatch> {
         if self.journal.is_none() && self.tape.is_off() {
             return Ok(EffectStart::Execute(EffectNumber::NONE));
         }
-        let what = what();
-        let (what, taped) = (truncate(&what), truncate(&self.tape.redact_name(&what)));
-        if let Some(result) = self.tape.replay_operation(kind, &taped)? {
+        let full_description = describe();
+        let (description, taped_description) = (
+            truncate(&full_description),
+            truncate(&self.tape.redact_description(&full_description)),
+        );
+        if let Some(result) = self.tape.replay_operation(kind, &taped_description)? {
             // The effect lasts: a call that asks afterwards must not execute it again.
-            if let Some(mut recorded) = self.lock_journal()
-                && recorded.reserve(what.len() + result.len())
+            if let Some(mut record) = self.lock_journal()
+                && record.reserve(description.len() + result.len())
             {
-                recorded.done.push((what, Some(result.clone())));
+                record.operations.push((description, Some(result.clone())));
             }
             return Ok(EffectStart::Replay(result));
         }
         let (before, journal) = match self.lock_journal() {
-            Some(mut recorded) => recorded.begin(&what)?,
+            Some(mut record) => record.begin(&description)?,
             None => (None, None),
         };
-        let tape = self.tape.start_operation(kind, &taped);
+        let tape = self.tape.start_operation(kind, &taped_description);
         Ok(match before {
             Some(result) => {
                 if let Some(number) = tape {
@@ -176,17 +179,17 @@ impl SideEffects {
     pub(crate) fn begin_read(
         &self,
         kind: OperationKind,
-        what: impl FnOnce() -> String,
+        describe: impl FnOnce() -> String,
     ) -> Result<EffectStart, EffectMismatch> {
         if self.tape.is_off() {
             return Ok(EffectStart::Execute(EffectNumber::NONE));
         }
-        let what = truncate(&self.tape.redact_name(&what()));
-        Ok(match self.tape.replay_operation(kind, &what)? {
+        let description = truncate(&self.tape.redact_description(&describe()));
+        Ok(match self.tape.replay_operation(kind, &description)? {
             Some(result) => EffectStart::Replay(result),
             None => EffectStart::Execute(EffectNumber {
                 journal: None,
-                tape: self.tape.start_operation(kind, &what),
+                tape: self.tape.start_operation(kind, &description),
             }),
         })
     }
@@ -198,26 +201,26 @@ impl SideEffects {
 
     /// Records the result of an operation. If it exceeds the journal limit, the call can no longer
     /// ask.
-    pub(crate) fn end(&self, number: EffectNumber, result: Vec<u8>) {
-        if let Some(number) = number.tape {
+    pub(crate) fn end(&self, effect_number: EffectNumber, result: Vec<u8>) {
+        if let Some(number) = effect_number.tape {
             self.tape.record_result(number, &result);
         }
-        let (Some(mut recorded), Some(number)) = (self.lock_journal(), number.journal) else {
+        let (Some(mut record), Some(number)) = (self.lock_journal(), effect_number.journal) else {
             return;
         };
-        if recorded.reserve(result.len())
-            && let Some((_, slot)) = recorded.done.get_mut(number)
+        if record.reserve(result.len())
+            && let Some((_, slot)) = record.operations.get_mut(number)
         {
             *slot = Some(result);
         }
     }
 
     /// Returns whether a result can grow by `bytes` to `size` bytes and still be recorded.
-    pub(crate) fn try_grow(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
-        let taped = number
+    pub(crate) fn try_grow(&self, effect_number: EffectNumber, bytes: usize, size: usize) -> bool {
+        let is_taped = effect_number
             .tape
             .is_some_and(|number| self.tape.reserve_result(number, bytes));
-        taped || number.journal.is_some() && size <= self.remaining_bytes()
+        is_taped || effect_number.journal.is_some() && size <= self.remaining_bytes()
     }
 
     /// Marks that the call used an operation that recordings do not support.
@@ -226,17 +229,17 @@ impl SideEffects {
     }
 
     /// Marks that the call can no longer ask.
-    pub(crate) fn block_questions(&self, why: AskBlocker) {
-        if let Some(mut recorded) = self.lock_journal() {
-            recorded.barred.get_or_insert(why);
+    pub(crate) fn block_questions(&self, blocker: AskBlocker) {
+        if let Some(mut record) = self.lock_journal() {
+            record.blocker.get_or_insert(blocker);
         }
     }
 
     /// Returns the bytes that further results can take, or 0 if results are not recorded.
     pub(crate) fn remaining_bytes(&self) -> usize {
-        self.lock_journal().map_or(0, |recorded| {
-            if recorded.barred.is_none() {
-                recorded.room
+        self.lock_journal().map_or(0, |record| {
+            if record.blocker.is_none() {
+                record.remaining_bytes
             } else {
                 0
             }
@@ -249,25 +252,25 @@ impl SideEffects {
     ///
     /// The reason why they cannot be stored, worded for the author.
     pub(crate) fn to_journal(&self) -> Result<Vec<RecordedEffect>, String> {
-        let Some(recorded) = self.lock_journal() else {
+        let Some(record) = self.lock_journal() else {
             return Ok(Vec::new());
         };
-        if let Some(barred) = recorded.barred {
-            return Err(barred.message().to_owned());
+        if let Some(blocker) = record.blocker {
+            return Err(blocker.message().to_owned());
         }
-        let mut all = recorded.past.effects.clone();
-        for (what, result) in &recorded.done {
+        let mut effects = record.past.effects.clone();
+        for (what, result) in &record.operations {
             let Some(result) = result.clone() else {
                 return Err(format!(
                     "{what} was started before this question, and its response has not been read to the end: read it first"
                 ));
             };
-            all.push(RecordedEffect {
+            effects.push(RecordedEffect {
                 what: what.clone(),
                 result,
             });
         }
-        Ok(all)
+        Ok(effects)
     }
 
     /// Returns the locked journal. The lock is held for a few instructions and never across an
@@ -278,8 +281,9 @@ impl SideEffects {
 }
 
 /// Truncates the description of an operation.
-fn truncate(what: &str) -> String {
-    what.get(..what.floor_char_boundary(MAX_DESCRIPTION_BYTES))
+fn truncate(description: &str) -> String {
+    description
+        .get(..description.floor_char_boundary(MAX_DESCRIPTION_BYTES))
         .unwrap_or_default()
         .to_owned()
 }
@@ -291,33 +295,36 @@ impl EffectRecord {
     /// # Errors
     ///
     /// An earlier run performed another operation here.
-    fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
-        if let Some(before) = self.past.effects.get(self.repeated) {
-            if before.what != what {
-                return Err(EffectMismatch::Asked {
+    fn begin(
+        &mut self,
+        description: &str,
+    ) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
+        if let Some(before) = self.past.effects.get(self.replayed_count) {
+            if before.what != description {
+                return Err(EffectMismatch::AfterRestart {
                     before: before.what.clone(),
-                    now: what.to_owned(),
+                    current: description.to_owned(),
                 });
             }
             let result = before.result.clone();
-            self.repeated += 1;
+            self.replayed_count += 1;
             return Ok((Some(result), None));
         }
-        if self.barred.is_some() || !self.reserve(what.len()) {
+        if self.blocker.is_some() || !self.reserve(description.len()) {
             return Ok((None, None));
         }
-        self.done.push((what.to_owned(), None));
-        Ok((None, Some(self.done.len() - 1)))
+        self.operations.push((description.to_owned(), None));
+        Ok((None, Some(self.operations.len() - 1)))
     }
 
     /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
     /// call can no longer ask.
     fn reserve(&mut self, bytes: usize) -> bool {
-        let is_reserved = bytes <= self.room && self.memory.grow(bytes).is_ok();
+        let is_reserved = bytes <= self.remaining_bytes && self.memory.grow(bytes).is_ok();
         if is_reserved {
-            self.room -= bytes;
+            self.remaining_bytes -= bytes;
         } else {
-            self.barred.get_or_insert(AskBlocker::Room);
+            self.blocker.get_or_insert(AskBlocker::JournalFull);
         }
         is_reserved
     }
@@ -327,14 +334,14 @@ impl AskBlocker {
     /// Returns the message for the author.
     const fn message(self) -> &'static str {
         match self {
-            Self::Room => {
+            Self::JournalFull => {
                 "the results of the operations before this question are too large to store (limits.journal): ask \
                  earlier"
             }
-            Self::File => {
+            Self::FileChange => {
                 "the call changed files before this question: ask first, because the call starts again afterwards"
             }
-            Self::Connection => {
+            Self::TcpConnection => {
                 "the call made a TCP connection before this question: ask first, because the call starts again afterwards"
             }
         }
@@ -344,12 +351,15 @@ impl AskBlocker {
 impl fmt::Display for EffectMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked { before, now } => write!(
+            Self::AfterRestart {
+                before,
+                current: now,
+            } => write!(
                 f,
                 "After its question was answered, the tool did something different: {now} instead of {before}. Before \
                  its question, a tool must perform the same operations in each run."
             ),
-            Self::Recorded(unrecorded) => unrecorded.fmt(f),
+            Self::InReplay(unrecorded) => unrecorded.fmt(f),
         }
     }
 }
@@ -358,7 +368,7 @@ impl std::error::Error for EffectMismatch {}
 
 impl From<NotRecorded> for EffectMismatch {
     fn from(unrecorded: NotRecorded) -> Self {
-        Self::Recorded(unrecorded)
+        Self::InReplay(unrecorded)
     }
 }
 

@@ -15,7 +15,7 @@ pub enum HostDenial {
 impl HostDenial {
     /// Adds the denial to an error, if the guest reported the failure itself or crashed.
     pub fn explain(self, error: CallError) -> CallError {
-        let words = match &error {
+        let message = match &error {
             CallError::Failed(words) => words.clone(),
             CallError::Trap { .. } => format!("The tool crashed: {error}."),
             _ => return error,
@@ -23,7 +23,7 @@ impl HostDenial {
         match self {
             Self::Limit(limit) => CallError::limit(limit),
             Self::Denied(denied) => CallError::Denied {
-                message: words,
+                message,
                 denial: denied,
             },
         }

@@ -29,7 +29,7 @@ pub(crate) struct HostFunctions {
     tape: ReplayTape,
     /// Maximum size of all log messages of the call, in bytes.
     log_limit: ByteSize,
-    reported: Arc<Mutex<ReportState>>,
+    reports: Arc<Mutex<ReportState>>,
 }
 
 /// The reports of the call up to now.
@@ -58,7 +58,7 @@ impl HostFunctions {
             observer,
             tape,
             log_limit: limits.log,
-            reported: Arc::new(Mutex::new(ReportState {
+            reports: Arc::new(Mutex::new(ReportState {
                 log_bytes_left: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
                 log_dropped: 0,
                 progress: f64::NEG_INFINITY,
@@ -74,16 +74,16 @@ impl HostFunctions {
         reason = "a limit of these calls can end the call without changes to the callers"
     )]
     pub(crate) fn log(&self, level: LogLevel, message: &str) -> Result<(), Limit> {
-        let mut reported = self.lock_reports();
-        if reported.log_bytes_left == 0 {
-            reported.log_dropped += 1;
+        let mut reports = self.lock_reports();
+        if reports.log_bytes_left == 0 {
+            reports.log_dropped += 1;
             return Ok(());
         }
         let message = self.secrets.scrub(message).into_owned();
-        let part = truncate(&message, reported.log_bytes_left);
-        reported.log_bytes_left = reported.log_bytes_left.saturating_sub(message.len().max(1));
+        let part = truncate(&message, reports.log_bytes_left);
+        reports.log_bytes_left = reports.log_bytes_left.saturating_sub(message.len().max(1));
         self.observer.log(level, part);
-        if reported.log_bytes_left == 0 {
+        if reports.log_bytes_left == 0 {
             self.observer
                 .log(LogLevel::Warning, &Limit::Log(self.log_limit).to_string());
         }
@@ -107,9 +107,9 @@ impl HostFunctions {
         total: Option<f64>,
         message: Option<&str>,
     ) -> Result<(), Limit> {
-        let mut reported = self.lock_reports();
-        if progress.is_finite() && progress > reported.progress {
-            reported.progress = progress;
+        let mut reports = self.lock_reports();
+        if progress.is_finite() && progress > reports.progress {
+            reports.progress = progress;
             let total = total.filter(|total| total.is_finite());
             let message = message.map(|message| {
                 truncate(&self.secrets.scrub(message), MAX_PROGRESS_MESSAGE_BYTES).to_owned()
@@ -144,7 +144,7 @@ impl HostFunctions {
 
     /// Returns whether the call was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.tape.is_cancelled(|| self.observer.cancelled())
+        self.tape.is_cancelled(|| self.observer.is_cancelled())
     }
 
     /// Returns the value of a key of `[config]`.
@@ -155,7 +155,7 @@ impl HostFunctions {
     // The lock is held for a few instructions or while the observer handles a report, but never
     // across an await.
     fn lock_reports(&self) -> MutexGuard<'_, ReportState> {
-        self.reported.lock()
+        self.reports.lock()
     }
 
     /// Returns all keys and values of `[config]`, sorted by key.

@@ -22,7 +22,7 @@ use toolbay_secrets::SecretFilter;
 
 use self::answer_check::check_answer;
 use self::question_check::check_questions;
-pub(crate) use self::raw_question::{PosedKind, QuestionRefusal, RawQuestion};
+pub(crate) use self::raw_question::{QuestionRefusal, RawQuestion, RawQuestionKind};
 use crate::capability::effects::SideEffects;
 
 /// The state of one call that is needed to ask questions.
@@ -31,9 +31,9 @@ pub(crate) struct QuestionContext {
     journal: Arc<CallJournal>,
     effects: SideEffects,
     secrets: Arc<SecretFilter>,
-    rounds: u64,
-    time: Duration,
-    size: usize,
+    max_rounds: u64,
+    timeout: Duration,
+    max_journal_bytes: usize,
 }
 
 /// Error that ends the call with questions to the caller.
@@ -52,17 +52,17 @@ impl QuestionContext {
         secrets: Arc<SecretFilter>,
         limits: &Limits,
     ) -> Self {
-        let rounds = limits.ask_rounds;
-        let time = limits.ask_timeout;
-        let size = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
+        let max_rounds = limits.ask_rounds;
+        let timeout = limits.ask_timeout;
+        let max_journal_bytes = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
         Self {
             answerable,
             journal,
             effects,
             secrets,
-            rounds,
-            time,
-            size,
+            max_rounds,
+            timeout,
+            max_journal_bytes,
         }
     }
 
@@ -76,15 +76,15 @@ impl QuestionContext {
     /// too long. The inner error is for the guest.
     pub(crate) fn ask(
         &self,
-        posed: &[RawQuestion],
+        raw_questions: &[RawQuestion],
     ) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
-        let questions = match check_questions(posed, &self.secrets) {
+        let questions = match check_questions(raw_questions, &self.secrets) {
             Ok(questions) => questions,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
         let mut answers = Vec::new();
-        let mut open = Vec::new();
-        for (question, posed) in questions.into_iter().zip(posed) {
+        let mut unanswered = Vec::new();
+        for (question, raw) in questions.into_iter().zip(raw_questions) {
             match self
                 .journal
                 .answers
@@ -92,28 +92,30 @@ impl QuestionContext {
                 .map(|answer| check_answer(&question, answer))
             {
                 Some(Ok(answer)) => answers.push(answer),
-                Some(Err(why)) => open.push((self.with_rejection(question, &why), posed.required)),
-                None => open.push((question, posed.required)),
+                Some(Err(why)) => {
+                    unanswered.push((self.with_rejection(question, &why), raw.is_required))
+                }
+                None => unanswered.push((question, raw.is_required)),
             }
         }
-        if open.is_empty() {
+        if unanswered.is_empty() {
             return Ok(Ok(answers));
         }
-        let lacking = |required| {
-            let lacking = open.iter().filter(move |(question, needed)| {
-                !self.answerable.contains(question.kind) && *needed == required
+        let unsupported_kinds = |required| {
+            let unsupported = unanswered.iter().filter(move |(question, is_required)| {
+                !self.answerable.contains(question.kind) && *is_required == required
             });
-            lacking
+            unsupported
                 .map(|(question, _)| question.kind)
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect::<Vec<_>>()
         };
-        let needed = lacking(true);
-        if !needed.is_empty() {
-            return Err(MissingCapability(needed).into());
+        let missing_kinds = unsupported_kinds(true);
+        if !missing_kinds.is_empty() {
+            return Err(MissingCapability(missing_kinds).into());
         }
-        if let Some(kind) = lacking(false).first() {
+        if let Some(kind) = unsupported_kinds(false).first() {
             return Ok(Err(QuestionRefusal::Unsupported(format!(
                 "the client does not support {}",
                 kind.method()
@@ -121,7 +123,10 @@ impl QuestionContext {
         }
         let answers = self.journal.answers.clone();
         self.suspend(
-            open.into_iter().map(|(question, _)| question).collect(),
+            unanswered
+                .into_iter()
+                .map(|(question, _)| question)
+                .collect(),
             answers,
         )
     }
@@ -161,10 +166,10 @@ impl QuestionContext {
     /// Ends the call, as [`QuestionContext::ask`] does.
     pub(crate) fn ask_with_state(
         &self,
-        posed: &[RawQuestion],
+        raw_questions: &[RawQuestion],
         state: BTreeMap<String, String>,
     ) -> wasmtime::Result<String> {
-        let questions = match check_questions(posed, &self.secrets) {
+        let questions = match check_questions(raw_questions, &self.secrets) {
             Ok(questions) => questions,
             Err(why) => return Ok(why),
         };
@@ -192,8 +197,8 @@ impl QuestionContext {
             Ok(effects) => effects,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
-        if u64::from(self.journal.rounds) >= self.rounds {
-            return Err(Limit::AskRounds(self.rounds).into());
+        if u64::from(self.journal.rounds) >= self.max_rounds {
+            return Err(Limit::AskRounds(self.max_rounds).into());
         }
         let now = milliseconds(
             SystemTime::now()
@@ -205,13 +210,13 @@ impl QuestionContext {
         } else {
             self.journal.began
         };
-        if now.saturating_sub(began) > milliseconds(self.time) {
-            return Err(Limit::AskTime(self.time).into());
+        if now.saturating_sub(began) > milliseconds(self.timeout) {
+            return Err(Limit::AskTime(self.timeout).into());
         }
         let edition = self.journal.edition;
         // The approval of the call remains valid.
         let approval = self.journal.approval;
-        let until = began.saturating_add(milliseconds(self.time));
+        let until = began.saturating_add(milliseconds(self.timeout));
         let journal = CallJournal {
             answers,
             effects,
@@ -222,7 +227,7 @@ impl QuestionContext {
             approval,
             ..CallJournal::default()
         };
-        if journal.size() > self.size {
+        if journal.size() > self.max_journal_bytes {
             let why = "the answers so far and the operations before this question are \
                        too large to store (limits.journal): ask for less";
             return Ok(Err(QuestionRefusal::Invalid(why.to_owned())));

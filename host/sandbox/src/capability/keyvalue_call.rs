@@ -29,48 +29,52 @@ pub(crate) enum BucketError {
 
 /// The key-value state of one call.
 pub(crate) struct KeyValueCall {
-    granted: KeyValue,
+    key_value: KeyValue,
     caller: Option<CallerIdentity>,
-    account: MemoryBudget,
+    memory_budget: MemoryBudget,
     meter: CpuMeter,
     deadline: Instant,
     timeout: Duration,
     /// The first quota that was exceeded.
-    refused: Option<Limit>,
+    exceeded_quota: Option<Limit>,
     /// True if the unavailability of the store was logged.
-    is_reported: bool,
+    is_outage_logged: bool,
 }
 
 impl KeyValueCall {
-    pub(crate) fn new(entry: &CallContext<'_>, account: MemoryBudget, meter: CpuMeter) -> Self {
+    pub(crate) fn new(
+        call_context: &CallContext<'_>,
+        memory_budget: MemoryBudget,
+        meter: CpuMeter,
+    ) -> Self {
         Self {
-            granted: entry.environment.key_value.clone(),
-            caller: entry.caller.cloned(),
-            account,
+            key_value: call_context.environment.key_value.clone(),
+            caller: call_context.caller.cloned(),
+            memory_budget,
             meter,
-            deadline: entry.deadline,
-            timeout: entry.environment.limits.timeout,
-            refused: None,
-            is_reported: false,
+            deadline: call_context.deadline,
+            timeout: call_context.environment.limits.timeout,
+            exceeded_quota: None,
+            is_outage_logged: false,
         }
     }
 
     /// Opens the bucket with this name, if the call may use it.
     pub(crate) fn open_bucket(&self, name: &str) -> Result<StateBucket, BucketError> {
-        let Some(granted) = self.granted.access() else {
+        let Some(access) = self.key_value.access() else {
             return Err(BucketError::Denied);
         };
-        let caller = match (granted.grant.scope, &self.caller) {
+        let caller = match (access.grant.scope, &self.caller) {
             (StateScope::Plugin, _) => None,
             (StateScope::Caller, Some(caller)) => Some(caller.clone()),
             (StateScope::Caller, None) => return Err(BucketError::NoCaller),
         };
-        if granted.store.is_none() {
+        if access.store.is_none() {
             return Err(BucketError::Disabled);
         }
         StateBucket::new(
             StateOwner {
-                plugin: Arc::clone(&granted.plugin),
+                plugin: Arc::clone(&access.plugin),
                 caller,
             },
             name,
@@ -93,10 +97,10 @@ impl KeyValueCall {
 
     /// Returns the store, and the quota of each owner. Both exist if a bucket could be opened.
     pub(crate) fn store(&self) -> Option<(Arc<dyn StateStore>, StateQuota)> {
-        let granted = self.granted.access()?;
-        let StateGrant { size, keys, .. } = granted.grant;
+        let access = self.key_value.access()?;
+        let StateGrant { size, keys, .. } = access.grant;
         Some((
-            Arc::clone(granted.store.as_ref()?),
+            Arc::clone(access.store.as_ref()?),
             StateQuota { size, keys },
         ))
     }
@@ -104,7 +108,7 @@ impl KeyValueCall {
     /// Returns the payer of one operation.
     pub(crate) fn start_operation(&self) -> OperationGuard {
         OperationGuard(Arc::new(OperationPayer {
-            memory: Mutex::new(self.account.empty_reservation()),
+            memory: Mutex::new(self.memory_budget.empty_reservation()),
             meter: self.meter.clone(),
             interrupt: Interrupt::with_deadline(self.deadline),
         }))
@@ -122,20 +126,23 @@ impl KeyValueCall {
             StateError::Keys(keys) => Limit::StateKeys(*keys),
             StateError::Total(size) => Limit::StateTotal(*size),
             StateError::Unavailable(why) => {
-                if !std::mem::replace(&mut self.is_reported, true) {
-                    let plugin = self.granted.access().map_or("", |granted| &granted.plugin);
+                if !std::mem::replace(&mut self.is_outage_logged, true) {
+                    let plugin = self
+                        .key_value
+                        .access()
+                        .map_or("", |granted| &granted.plugin);
                     tracing::error!(plugin, "{why}");
                 }
                 return;
             }
             _ => return,
         };
-        self.refused.get_or_insert(limit);
+        self.exceeded_quota.get_or_insert(limit);
     }
 
     /// Returns the first denial, which may explain a failure.
     pub(crate) fn first_denial(&self) -> Option<HostDenial> {
-        self.refused.map(HostDenial::Limit)
+        self.exceeded_quota.map(HostDenial::Limit)
     }
 }
 
@@ -162,11 +169,11 @@ struct OperationPayer {
 }
 
 impl WorkPayer for OperationPayer {
-    fn hold(&self, bytes: usize) -> bool {
+    fn charge_memory(&self, bytes: usize) -> bool {
         self.memory.lock().grow(bytes).is_ok()
     }
 
-    fn spend(&self, time: Duration) {
+    fn charge_cpu_time(&self, time: Duration) {
         self.meter.add(time);
     }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use toolbay_model::thread_cpu_time;
 
 use crate::capability::http::pending_requests::PendingRequests;
-use crate::context::compute_permit::ComputePlace;
+use crate::context::compute_permit::ComputePermit;
 
 /// CPU time after which a yielding guest releases the thread to other tasks. On an otherwise idle
 /// runtime, each release costs tens of microseconds: the runtime polls for I/O and wakes another
@@ -40,7 +40,7 @@ pub(crate) struct CpuMeter(Arc<MeterState>);
 #[derive(Debug, Default)]
 struct MeterState {
     nanoseconds: AtomicU64,
-    idled: AtomicBool,
+    has_idled: AtomicBool,
 }
 
 impl CpuMeter {
@@ -50,7 +50,7 @@ impl CpuMeter {
 
     /// Returns whether the call waited for an event without using the processor.
     pub(crate) fn has_idled(&self) -> bool {
-        self.0.idled.load(Ordering::Relaxed)
+        self.0.has_idled.load(Ordering::Relaxed)
     }
 
     /// Adds CPU time that another thread spent for the call.
@@ -78,7 +78,7 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// The outcome of one step of a call.
 enum CallStep<T> {
-    Done(T),
+    Finished(T),
     /// The guest computes and yields. The value is the CPU time of the step.
     Yields(Duration),
     /// The guest waits for an event and has released its permit.
@@ -91,39 +91,40 @@ enum CallStep<T> {
 /// releases its `permit`.
 pub(crate) async fn drive_cooperatively<F: Future>(
     meter: CpuMeter,
-    exchanges: PendingRequests,
-    place: Option<&dyn ComputePlace>,
+    pending_requests: PendingRequests,
+    permit: Option<&dyn ComputePermit>,
     call: F,
 ) -> F::Output {
     let mut call = pin!(call);
-    let [bell, chime] = [(); 2].map(|()| Arc::new(CallWaker::default()));
-    let [waker, requests] = [&bell, &chime].map(|wakes| Waker::from(Arc::clone(wakes)));
+    let [guest_wakes, request_wakes] = [(); 2].map(|()| Arc::new(CallWaker::default()));
+    let [guest_waker, request_waker] =
+        [&guest_wakes, &request_wakes].map(|wakes| Waker::from(Arc::clone(wakes)));
     // CPU time since the last yield. The initial value forces a yield at the first step, because
     // the call may run on a thread that serves the protocol.
-    let mut spent = YIELD_SLICE;
+    let mut since_yield = YIELD_SLICE;
     loop {
         let step = poll_fn(|task| {
-            bell.start_poll(task.waker());
-            chime.start_poll(task.waker());
-            exchanges.advance(&requests);
+            guest_wakes.start_poll(task.waker());
+            request_wakes.start_poll(task.waker());
+            pending_requests.advance(&request_waker);
             // Earlier wakes of the guest, such as for a response, are served by this poll.
-            bell.reset();
-            let (polled, took) =
-                meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
+            guest_wakes.reset();
+            let (polled, step_time) =
+                meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&guest_waker)));
             if polled.is_pending() {
                 // Start requests that the guest has just issued before it waits.
-                chime.reset();
-                exchanges.advance(&requests);
+                request_wakes.reset();
+                pending_requests.advance(&request_waker);
             }
-            let yielded = [&bell, &chime]
+            let has_yielded = [&guest_wakes, &request_wakes]
                 .map(|wakes| wakes.end_poll())
                 .contains(&true);
             match polled {
-                Poll::Ready(output) => Poll::Ready(CallStep::Done(output)),
-                Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),
+                Poll::Ready(output) => Poll::Ready(CallStep::Finished(output)),
+                Poll::Pending if has_yielded => Poll::Ready(CallStep::Yields(step_time)),
                 Poll::Pending => {
-                    meter.0.idled.store(true, Ordering::Relaxed);
-                    if place.is_some_and(ComputePlace::release) {
+                    meter.0.has_idled.store(true, Ordering::Relaxed);
+                    if permit.is_some_and(ComputePermit::release) {
                         Poll::Ready(CallStep::Waits)
                     } else {
                         Poll::Pending
@@ -131,42 +132,42 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 }
             }
         });
-        let took = match step.await {
-            CallStep::Done(output) => return output,
+        let step_time = match step.await {
+            CallStep::Finished(output) => return output,
             CallStep::Yields(took) => took,
             CallStep::Waits => {
                 // Advance the requests in the meantime: they can be the event that it waits for.
                 let advance = |task: &Context<'_>| {
-                    chime.start_poll(task.waker());
-                    exchanges.advance(&requests);
-                    if chime.end_poll() {
+                    request_wakes.start_poll(task.waker());
+                    pending_requests.advance(&request_waker);
+                    if request_wakes.end_poll() {
                         task.waker().wake_by_ref();
                     }
                 };
                 poll_fn(|task| {
-                    bell.set_task(task.waker());
+                    guest_wakes.set_task(task.waker());
                     advance(task);
-                    if bell.was_woken() {
+                    if guest_wakes.was_woken() {
                         Poll::Ready(())
                     } else {
                         Poll::Pending
                     }
                 })
                 .await;
-                if let Some(place) = place {
-                    let mut again = place.acquire();
+                if let Some(permit) = permit {
+                    let mut acquisition = permit.acquire();
                     poll_fn(|task| {
                         advance(task);
-                        again.as_mut().poll(task)
+                        acquisition.as_mut().poll(task)
                     })
                     .await;
                 }
                 continue;
             }
         };
-        spent += took;
-        if took < MIN_COMPUTE_STEP || spent >= YIELD_SLICE {
-            spent = Duration::ZERO;
+        since_yield += step_time;
+        if step_time < MIN_COMPUTE_STEP || since_yield >= YIELD_SLICE {
+            since_yield = Duration::ZERO;
             tokio::task::yield_now().await;
         }
     }
@@ -175,9 +176,9 @@ pub(crate) async fn drive_cooperatively<F: Future>(
 /// Lets other tasks run once. The guest still has work and keeps its permit.
 /// `tokio::task::yield_now` wakes its task only after the poll, and would look like a wait.
 pub(crate) async fn yield_briefly() {
-    let mut gave = false;
+    let mut has_yielded = false;
     poll_fn(|task| {
-        if std::mem::replace(&mut gave, true) {
+        if std::mem::replace(&mut has_yielded, true) {
             return Poll::Ready(());
         }
         task.waker().wake_by_ref();
@@ -189,42 +190,42 @@ pub(crate) async fn yield_briefly() {
 /// A waker that distinguishes wakes during the poll from later ones.
 #[derive(Default)]
 struct CallWaker {
-    polling: AtomicBool,
-    rung: AtomicBool,
+    is_polling: AtomicBool,
+    is_woken: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
 impl CallWaker {
-    /// Starts a poll. Later wakes concern the task of `waker`.
+    /// Starts a poll. Later wakes concern the task of `guest_waker`.
     fn start_poll(&self, waker: &Waker) {
         self.set_task(waker);
         self.reset();
-        self.polling.store(true, Ordering::SeqCst);
+        self.is_polling.store(true, Ordering::SeqCst);
     }
 
-    /// Registers `waker` for later wakes.
+    /// Registers `guest_waker` for later wakes.
     fn set_task(&self, waker: &Waker) {
         let mut task = self.task.lock();
         match &mut *task {
-            Some(known) => known.clone_from(waker),
+            Some(current) => current.clone_from(waker),
             None => *task = Some(waker.clone()),
         }
     }
 
     /// Returns whether there was a wake since the last reset.
     fn was_woken(&self) -> bool {
-        self.rung.load(Ordering::SeqCst)
+        self.is_woken.load(Ordering::SeqCst)
     }
 
     /// Resets the flag, because the wakes so far are being served.
     fn reset(&self) {
-        self.rung.store(false, Ordering::SeqCst);
+        self.is_woken.store(false, Ordering::SeqCst);
     }
 
     /// Ends a poll. Returns whether there was a wake during it.
     fn end_poll(&self) -> bool {
-        self.polling.store(false, Ordering::SeqCst);
-        self.rung.swap(false, Ordering::SeqCst)
+        self.is_polling.store(false, Ordering::SeqCst);
+        self.is_woken.swap(false, Ordering::SeqCst)
     }
 }
 
@@ -234,10 +235,10 @@ impl Wake for CallWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::SeqCst);
+        self.is_woken.store(true, Ordering::SeqCst);
         // During the poll no task needs to be woken: `end_poll` checks `is_woken`. If the poll ends
         // between the two, the task is woken once more than necessary, which is harmless.
-        if self.polling.load(Ordering::SeqCst) {
+        if self.is_polling.load(Ordering::SeqCst) {
             return;
         }
         if let Some(task) = &*self.task.lock() {

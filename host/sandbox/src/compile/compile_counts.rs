@@ -5,12 +5,12 @@ use std::time::Duration;
 
 /// The counters behind [`CompileCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct CompilationCounts {
+pub(crate) struct CompileCounters {
     compiled: AtomicU64,
     failed: AtomicU64,
     nanoseconds: AtomicU64,
-    found: AtomicU64,
-    missed: AtomicU64,
+    cache_hits: AtomicU64,
+    cache_misses: AtomicU64,
 }
 
 /// Numbers of compilations and cache lookups since the sandbox started.
@@ -21,27 +21,35 @@ pub struct CompileCounts {
     /// Number of failed compilations.
     pub failed: u64,
     /// Total duration of all compilations, without the time in the compiler queue.
-    pub time: Duration,
+    pub total_time: Duration,
     /// Number of cache hits.
-    pub found: u64,
+    pub cache_hits: u64,
     /// Number of cache misses.
-    pub missed: u64,
+    pub cache_misses: u64,
 }
 
-impl CompilationCounts {
+impl CompileCounters {
     /// Counts a successful or failed compilation, and adds its duration.
-    pub(crate) fn record_compilation(&self, took: Duration, well: bool) {
-        let count = if well { &self.compiled } else { &self.failed };
+    pub(crate) fn record_compilation(&self, duration: Duration, is_success: bool) {
+        let count = if is_success {
+            &self.compiled
+        } else {
+            &self.failed
+        };
         count.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(
-            u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+            u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
             Ordering::Relaxed,
         );
     }
 
     /// Counts a lookup in the compile cache.
-    pub(crate) fn record_lookup(&self, found: bool) {
-        let count = if found { &self.found } else { &self.missed };
+    pub(crate) fn record_lookup(&self, is_hit: bool) {
+        let count = if is_hit {
+            &self.cache_hits
+        } else {
+            &self.cache_misses
+        };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -51,9 +59,9 @@ impl CompilationCounts {
         CompileCounts {
             compiled: read(&self.compiled),
             failed: read(&self.failed),
-            time: Duration::from_nanos(read(&self.nanoseconds)),
-            found: read(&self.found),
-            missed: read(&self.missed),
+            total_time: Duration::from_nanos(read(&self.nanoseconds)),
+            cache_hits: read(&self.cache_hits),
+            cache_misses: read(&self.cache_misses),
         }
     }
 }
@@ -64,7 +72,7 @@ mod tests {
 
     #[test]
     fn each_compilation_counts_once() {
-        let compilations = CompilationCounts::default();
+        let compilations = CompileCounters::default();
         compilations.record_compilation(Duration::from_millis(2), true);
         compilations.record_compilation(Duration::from_millis(3), false);
         for found in [true, false, false] {
@@ -76,9 +84,9 @@ mod tests {
             CompileCounts {
                 compiled: 1,
                 failed: 1,
-                time,
-                found: 1,
-                missed: 2
+                total_time: time,
+                cache_hits: 1,
+                cache_misses: 2
             }
         );
     }

@@ -35,7 +35,7 @@ pub struct CompileLimits {
 
 /// A compiler that runs in a child process or in this process.
 pub(crate) struct Compiler {
-    place: CompilePlace,
+    compile_place: CompilePlace,
     limits: CompileLimits,
 }
 
@@ -45,7 +45,7 @@ enum CompilePlace {
     /// native stack of this size. The flag is true if guests can have async functions.
     Child(PathBuf, ByteSize, bool),
     /// This process, with the same engines as the child.
-    Here(Box<WorkerEngines>),
+    InProcess(Box<WorkerEngines>),
 }
 
 impl Compiler {
@@ -53,14 +53,17 @@ impl Compiler {
     pub(crate) fn new(
         program: Option<PathBuf>,
         stack: ByteSize,
-        concurrent: bool,
+        allows_async: bool,
         limits: CompileLimits,
     ) -> wasmtime::Result<Self> {
-        let place = match program {
-            Some(program) => CompilePlace::Child(program, stack, concurrent),
-            None => CompilePlace::Here(Box::new(WorkerEngines::new(stack, concurrent)?)),
+        let compile_place = match program {
+            Some(program) => CompilePlace::Child(program, stack, allows_async),
+            None => CompilePlace::InProcess(Box::new(WorkerEngines::new(stack, allows_async)?)),
         };
-        Ok(Self { place, limits })
+        Ok(Self {
+            compile_place,
+            limits,
+        })
     }
 
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
@@ -69,20 +72,20 @@ impl Compiler {
         source: &CompileSource,
         output: File,
     ) -> Result<WorkerNotes, PrepareError> {
-        match &self.place {
-            CompilePlace::Child(program, stack, concurrent) => {
-                let said = self
+        match &self.compile_place {
+            CompilePlace::Child(program, stack, allows_async) => {
+                let notes_json = self
                     .run_child(
                         program,
                         *stack,
-                        *concurrent,
+                        *allows_async,
                         WorkerJob::Compile,
                         (source, &[]),
                         output,
                     )
                     .await?;
                 let read = move || {
-                    serde_json::from_slice(&said)
+                    serde_json::from_slice(&notes_json)
                         .map_err(|error| format!("the compiler's output is invalid: {error}"))
                 };
                 let notes = tokio::task::spawn_blocking(read).await;
@@ -92,7 +95,7 @@ impl Compiler {
                     })
                     .map_err(PrepareError::Transient)
             }
-            CompilePlace::Here(engines) => {
+            CompilePlace::InProcess(engines) => {
                 let engines = WorkerEngines::clone(engines);
                 let source = source.clone();
                 run_in_process(
@@ -111,13 +114,13 @@ impl Compiler {
         source: &CompileSource,
         output: File,
     ) -> Result<(), PrepareError> {
-        match &self.place {
-            CompilePlace::Child(program, stack, concurrent) => {
+        match &self.compile_place {
+            CompilePlace::Child(program, stack, allows_async) => {
                 let input = (source, [].as_slice());
                 self.run_child(
                     program,
                     *stack,
-                    *concurrent,
+                    *allows_async,
                     WorkerJob::Instrument,
                     input,
                     output,
@@ -125,7 +128,7 @@ impl Compiler {
                 .await
                 .map(drop)
             }
-            CompilePlace::Here(_) => {
+            CompilePlace::InProcess(_) => {
                 let CompileSource { file, wit } = source.clone();
                 run_in_process(move || Ok((preinit::instrument(file, &wit)?, ())), output).await
             }
@@ -140,13 +143,13 @@ impl Compiler {
         image: Vec<u8>,
         output: File,
     ) -> Result<(), PrepareError> {
-        match &self.place {
-            CompilePlace::Child(program, stack, concurrent) => {
+        match &self.compile_place {
+            CompilePlace::Child(program, stack, allows_async) => {
                 let input = (source, image.as_slice());
                 self.run_child(
                     program,
                     *stack,
-                    *concurrent,
+                    *allows_async,
                     WorkerJob::Snapshot,
                     input,
                     output,
@@ -154,7 +157,7 @@ impl Compiler {
                 .await
                 .map(drop)
             }
-            CompilePlace::Here(_) => {
+            CompilePlace::InProcess(_) => {
                 let CompileSource { file, wit } = source.clone();
                 run_in_process(
                     move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())),
@@ -170,7 +173,7 @@ impl Compiler {
         &self,
         program: &Path,
         stack: ByteSize,
-        concurrent: bool,
+        allows_async: bool,
         job: WorkerJob,
         (source, rest): (&CompileSource, &[u8]),
         output: File,
@@ -180,7 +183,7 @@ impl Compiler {
             .arg(stack.as_u64().to_string())
             .arg(self.limits.memory.as_u64().to_string())
             .arg(self.limits.cpu.as_secs().max(1).to_string())
-            .args(concurrent.then_some("--async"))
+            .args(allows_async.then_some("--async"))
             .args(match job {
                 WorkerJob::Compile => None,
                 WorkerJob::Instrument => Some("--instrument"),
@@ -199,7 +202,7 @@ impl Compiler {
             self.limits.timeout,
             exchange_with_child(&mut child, source, rest),
         );
-        let (status, said) = match work.await {
+        let (status, error_output) = match work.await {
             Ok(done) => done.map_err(|error| {
                 PrepareError::Transient(format!("cannot communicate with the compiler: {error}"))
             })?,
@@ -210,14 +213,14 @@ impl Compiler {
                 )));
             }
         };
-        self.check_exit(status, &said)?;
-        Ok(said)
+        self.check_exit(status, &error_output)?;
+        Ok(error_output)
     }
 
-    fn check_exit(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
+    fn check_exit(&self, status: ExitStatus, error_output: &[u8]) -> Result<(), PrepareError> {
         let signal = status.signal();
-        let complaint = join_lines(&String::from_utf8_lossy(
-            said.get(..MAX_ERROR_BYTES).unwrap_or(said),
+        let message = join_lines(&String::from_utf8_lossy(
+            error_output.get(..MAX_ERROR_BYTES).unwrap_or(error_output),
         ));
         match signal {
             None if status.success() => Ok(()),
@@ -225,15 +228,15 @@ impl Compiler {
                 Err(PrepareError::WriteFailed)
             }
             // A compiler that runs out of memory can still unwind and report it.
-            None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
+            None if message.contains("memory allocation") => Err(self.out_of_memory()),
             None if status.code() == Some(EXIT_INVALID.into()) => {
-                Err(PrepareError::Invalid(complaint))
+                Err(PrepareError::Invalid(message))
             }
-            None => Err(PrepareError::Crashed(complaint)),
+            None => Err(PrepareError::Crashed(message)),
             // SIGXCPU.
             Some(24) => {
                 let cpu = format_duration(self.limits.cpu);
-                Err(PrepareError::Compiler(format!(
+                Err(PrepareError::CompilerLimit(format!(
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu_time)"
                 )))
             }
@@ -254,7 +257,7 @@ impl Compiler {
 
     fn out_of_memory(&self) -> PrepareError {
         let memory = self.limits.memory.display().iec();
-        PrepareError::Compiler(format!(
+        PrepareError::CompilerLimit(format!(
             "compiling it needs more than {memory} of memory (to allow more, raise compile.memory)"
         ))
     }
@@ -302,15 +305,15 @@ async fn exchange_with_child(
         }
     };
     let read = async {
-        let mut said = Vec::new();
+        let mut error_output = Vec::new();
         if let Some(stderr) = stderr {
             stderr
                 .take((MAX_NOTES_BYTES + MAX_ERROR_BYTES) as u64)
-                .read_to_end(&mut said)
+                .read_to_end(&mut error_output)
                 .await?;
         }
-        Ok::<_, std::io::Error>(said)
+        Ok::<_, std::io::Error>(error_output)
     };
-    let ((), said) = tokio::join!(write, read);
-    Ok((child.wait().await?, said?))
+    let ((), error_output) = tokio::join!(write, read);
+    Ok((child.wait().await?, error_output?))
 }

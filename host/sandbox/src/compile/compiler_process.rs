@@ -105,11 +105,11 @@ pub(crate) struct WorkerEngines {
 
 impl WorkerEngines {
     /// Creates the engines for guests with a native stack of this size.
-    pub(crate) fn new(stack: ByteSize, concurrent: bool) -> wasmtime::Result<Self> {
+    pub(crate) fn new(stack: ByteSize, allows_async: bool) -> wasmtime::Result<Self> {
         Ok(Self {
             sync_engine: engine::build_compiler(stack)?,
             stack_size: stack,
-            allows_async: concurrent,
+            allows_async,
         })
     }
 
@@ -125,7 +125,7 @@ impl WorkerEngines {
 /// `.wit` file, and the remaining input of the job. Uses at most `memory` bytes of address space
 /// and `cpu` seconds of CPU time. Writes the notes, or an error about the input, to standard error.
 /// If `allows_async` is set, components may have async functions.
-pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
+pub fn run(stack: ByteSize, memory: u64, cpu: u64, allows_async: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = set_limits(memory, cpu) {
         return report_failure(
             EXIT_NOT_STARTED,
@@ -145,9 +145,9 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
         // Standard error must contain only messages for people.
         std::panic::set_hook(Box::new(|_| {}));
     }
-    let done = match job {
+    let result = match job {
         WorkerJob::Compile => {
-            let engines = WorkerEngines::new(stack, concurrent)
+            let engines = WorkerEngines::new(stack, allows_async)
                 .map_err(|error| error.root_cause().to_string());
             let compiled = engines.and_then(|engines| compile(&engines, file, &wit));
             compiled.map(|(code, notes)| (code, encode_notes(notes)))
@@ -157,7 +157,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
         }
         WorkerJob::Snapshot => snapshot(file, &wit, &rest).map(|component| (component, Vec::new())),
     };
-    match done {
+    match result {
         Ok((bytes, notes)) => {
             if io::stdout().write_all(&bytes).is_err() {
                 return ExitCode::from(EXIT_WRITE_FAILED);
@@ -180,25 +180,25 @@ pub(crate) fn compile(
         kind,
         remark,
     } = adapter::componentize(file, wit)?;
-    let uses = WasmProposals::of(&component)?;
-    let (checked, off) = match (
+    let proposals = WasmProposals::detect(&component)?;
+    let (concurrency_kind, disabled_message) = match (
         check_exports(&component)?,
         concurrency::wasi_p3_requirements(&component),
     ) {
-        (_, WasiP3Requirements::Refused(why)) => return Err(why),
+        (_, WasiP3Requirements::Unsupported(why)) => return Err(why),
         // The component has no async functions itself, and only uses something like a clock that is
         // read.
-        (ComponentKind::Sync | ComponentKind::Async, WasiP3Requirements::Wanted) => {
+        (ComponentKind::Sync | ComponentKind::Async, WasiP3Requirements::Required) => {
             (ComponentKind::Async, WASI_P3_DISABLED_MESSAGE)
         }
         (checked, _) => (checked, ASYNC_DISABLED_MESSAGE),
     };
-    let (engine, tasked) = match checked {
+    let (engine, tasked) = match concurrency_kind {
         ComponentKind::Async if engines.allows_async => (
             engines.async_engine()?,
-            Some(concurrency::async_instances(&component)?),
+            Some(concurrency::count_async_instances(&component)?),
         ),
-        ComponentKind::Async => return Err(off.to_owned()),
+        ComponentKind::Async => return Err(disabled_message.to_owned()),
         // The engine that accepts more reports the most precise error.
         ComponentKind::Invalid if engines.allows_async => (engines.async_engine()?, None),
         ComponentKind::Sync | ComponentKind::Invalid => (engines.sync_engine.clone(), None),
@@ -206,11 +206,11 @@ pub(crate) fn compile(
     let code = engine
         .precompile_component(&component)
         .map_err(|error| invalid_component_message(&error.root_cause().to_string()))?;
-    if checked == ComponentKind::Invalid {
+    if concurrency_kind == ComponentKind::Invalid {
         return Err(format!("{INVALID_PREFIX}its exports cannot be read"));
     }
     let mut notes = collect_notes(
-        PluginSummary::new(kind, &uses, &component, code.len()),
+        PluginSummary::new(kind, &proposals, &component, code.len()),
         &component,
         wit,
     );
@@ -220,12 +220,12 @@ pub(crate) fn compile(
 
 /// Returns the error message for an invalid component, with advice if there is any.
 fn invalid_component_message(why: &str) -> String {
-    let cure = if why.contains("legacy_exceptions") || why.contains("legacy exceptions") {
+    let advice = if why.contains("legacy_exceptions") || why.contains("legacy exceptions") {
         LEGACY_EXCEPTIONS_ADVICE
     } else {
         ""
     };
-    format!("{INVALID_PREFIX}{why}{cure}")
+    format!("{INVALID_PREFIX}{why}{advice}")
 }
 
 /// Input of the child.
@@ -266,17 +266,17 @@ pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>
 
 fn collect_notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNotes {
     let mut remarks = Vec::new();
-    let beside = if wit.is_empty() {
+    let parsed_docs = if wit.is_empty() {
         Ok(ComponentDocs::default())
     } else {
         ComponentDocs::from_wit(wit)
     };
-    let beside = beside.unwrap_or_else(|why| {
+    let wit_docs = parsed_docs.unwrap_or_else(|why| {
         remarks.push(format!("its .wit file is ignored: {}", join_lines(&why)));
         ComponentDocs::default()
     });
     let mut docs = ComponentDocs::from_component(component);
-    docs.functions.extend(beside.functions);
+    docs.functions.extend(wit_docs.functions);
     let is_command = about
         .exports
         .iter()
@@ -301,7 +301,7 @@ fn encode_notes(notes: WorkerNotes) -> Vec<u8> {
     let notes = WorkerNotes {
         docs: ComponentDocs::default(),
         remarks,
-        about: notes.about.truncated(),
+        about: notes.about.truncate(),
         ..notes
     };
     serde_json::to_vec(&notes).unwrap_or_default()
@@ -318,12 +318,12 @@ fn set_limits(memory: u64, cpu: u64) -> io::Result<()> {
     ];
     for (resource, current, maximum) in limits {
         // Do not exceed a lower limit that the operator has set.
-        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let hard_limit = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         setrlimit(
             resource,
             Rlimit {
-                current: Some(current.min(most)),
-                maximum: Some(maximum.min(most)),
+                current: Some(current.min(hard_limit)),
+                maximum: Some(maximum.min(hard_limit)),
             },
         )?;
     }

@@ -60,9 +60,9 @@ pub(crate) fn build(
     stack: ByteSize,
     ceiling: &Limits,
 ) -> anyhow::Result<(Engine, Option<u32>)> {
-    let least = slots.min(16);
+    let min_slots = slots.min(16);
     let mut slots = slots;
-    while slots > 0 && slots >= least {
+    while slots > 0 && slots >= min_slots {
         let mut config = config(stack);
         config.allocation_strategy(pooling_strategy(slots, 1, ceiling));
         match Engine::new(&config) {
@@ -191,7 +191,7 @@ pub(crate) fn pooling_strategy(
     ceiling: &Limits,
 ) -> InstanceAllocationStrategy {
     let [instances, memories, tables] = [ceiling.instances, ceiling.memories, MAX_TABLES]
-        .map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        .map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots.saturating_mul(stacks))

@@ -82,7 +82,7 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     if is_optimized(&component) {
         return Err("it is already optimized; optimize the original file".to_owned());
     }
-    if WasmProposals::of(&component)?.uses_gc() {
+    if WasmProposals::detect(&component)?.uses_gc() {
         return Err(
             "it makes objects that are garbage-collected (WebAssembly GC), and their heap cannot become part of a file"
                 .to_owned(),
@@ -104,7 +104,7 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
             );
         }
     }
-    let instrumented = |component: &[u8]| {
+    let instrument_bytes = |component: &[u8]| {
         let instrumented = wizer()
             .instrument_component(component)
             .map_err(|error| library_error_message(&error))?;
@@ -112,10 +112,10 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     };
     catch_panic(|| match NestedComponent::find(&component) {
         Some(nested) => {
-            let outer = nested.replace(&component, &instrumented(nested.bytes_in(&component))?);
+            let outer = nested.replace(&component, &instrument_bytes(nested.bytes_in(&component))?);
             Ok(nested.reexport(outer, ACCESS_EXPORT))
         }
-        None => instrumented(&component),
+        None => instrument_bytes(&component),
     })
 }
 
@@ -126,15 +126,15 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
 /// Returns the reason why it cannot be optimized.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: MemorySnapshot) -> Result<Vec<u8>, String> {
     let component = to_component(file, wit)?;
-    let mut optimised = catch_panic(|| match NestedComponent::find(&component) {
+    let mut optimized = catch_panic(|| match NestedComponent::find(&component) {
         Some(nested) => Ok(nested.replace(
             &component,
             &write_state(nested.bytes_in(&component), image)?,
         )),
         None => write_state(&component, image),
     })?;
-    optimised.extend(optimized_section());
-    Ok(optimised)
+    optimized.extend(optimized_section());
+    Ok(optimized)
 }
 
 /// Writes the state into a component.
@@ -144,10 +144,10 @@ fn write_state(component: &[u8], image: MemorySnapshot) -> Result<Vec<u8>, Strin
         .instrument_component(component)
         .map_err(|error| library_error_message(&error))?;
     let mut state = SnapshotSource(image);
-    let written = wizer
+    let result = wizer
         .snapshot_component(&context, &mut state)
         .now_or_never();
-    written
+    result
         .ok_or_else(unsupported_message)?
         .map_err(|error| library_error_message(&error))
 }
@@ -176,11 +176,11 @@ fn unsupported_message() -> String {
 
 fn library_error_message(error: &wasmtime::Error) -> String {
     let why = clean_line(&format!("{error:#}"), MAX_LIBRARY_ERROR_BYTES);
-    let cure = LIBRARY_ADVICE
+    let advice = LIBRARY_ADVICE
         .iter()
-        .find(|(known, _)| why.contains(known))
+        .find(|(fragment, _)| why.contains(fragment))
         .map(|(_, cure)| *cure);
-    match cure {
+    match advice {
         Some(cure) => format!("it cannot be optimized: {cure} ({why})"),
         None => format!("it cannot be optimized: {why}"),
     }

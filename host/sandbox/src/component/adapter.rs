@@ -55,61 +55,63 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
             remark: None,
         });
     }
-    let look = inspect_module(&bytes).map_err(|error| format!("invalid module: {error}"))?;
-    let (module, adapter, kind) = if look.has_type {
+    let summary = inspect_module(&bytes).map_err(|error| format!("invalid module: {error}"))?;
+    let (module, adapter, kind) = if summary.has_type {
         (
             bytes,
             WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
             PluginFileKind::Module,
         )
-    } else if let Some(contract) = find_contract(&look)? {
+    } else if let Some(contract) = find_contract(&summary)? {
         let module =
-            embed_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
+            embed_contract(bytes, &contract, &summary).map_err(|error| format!("{error:#}"))?;
         (
             module,
             WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
             PluginFileKind::ContractModule,
         )
-    } else if let Some(why) = look.names.foreign_host() {
+    } else if let Some(why) = summary.names.foreign_host() {
         return Err(why);
-    } else if let Some(module) = embed_wit(&bytes, wit, &look)? {
+    } else if let Some(module) = embed_wit(&bytes, wit, &summary)? {
         (
             module,
             WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
             PluginFileKind::TypedModule,
         )
-    } else if look.has_start {
+    } else if summary.has_start {
         (
             bytes,
             WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
             PluginFileKind::CommandModule,
         )
     } else {
-        return Err(explain_untyped(&look, wit));
+        return Err(explain_untyped(&summary, wit));
     };
-    let component = encode(&module, adapter, look.aborts);
-    let why = |error| {
-        let said = || format!("a core module that cannot be converted to a component: {error:#}");
-        look.names
+    let component = encode(&module, adapter, summary.imports_abort);
+    let explain = |error| {
+        let generic_message =
+            || format!("a core module that cannot be converted to a component: {error:#}");
+        summary
+            .names
             .foreign_host()
-            .or_else(|| explain_failure(&look, adapter))
-            .unwrap_or_else(said)
+            .or_else(|| explain_failure(&summary, adapter))
+            .unwrap_or_else(generic_message)
     };
     Ok(AdaptedComponent {
-        component: component.map_err(why)?,
+        component: component.map_err(explain)?,
         kind,
-        remark: omission_remark(kind, &look),
+        remark: omission_remark(kind, &summary),
     })
 }
 
 /// Encodes a module as a component. If it `imports_abort`, adds the module that provides that
 /// function.
-fn encode(module: &[u8], adapter: &[u8], aborts: bool) -> anyhow::Result<Vec<u8>> {
+fn encode(module: &[u8], adapter: &[u8], imports_abort: bool) -> anyhow::Result<Vec<u8>> {
     let mut encoder = ComponentEncoder::default()
         .validate(true)
         .module(module)?
         .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?;
-    if aborts {
+    if imports_abort {
         encoder = encoder.adapter(ENV_MODULE, ABORT_MODULE)?;
     }
     encoder.encode()

@@ -31,9 +31,9 @@ pub(crate) enum WasiP3Requirements {
     Nothing,
     /// It uses interfaces of WASI 0.3, which only the engine for components with async functions
     /// provides.
-    Wanted,
+    Required,
     /// It uses unsupported interfaces. The text is the reason.
-    Refused(String),
+    Unsupported(String),
 }
 
 /// Returns the WASI 0.3 requirements of a component. Release candidates of WASI 0.3 are
@@ -48,22 +48,22 @@ pub(crate) fn wasi_p3_requirements(component: &[u8]) -> WasiP3Requirements {
     }
     names.retain(|name| is_wasi_p3_candidate(name));
     let further = names.len().saturating_sub(MAX_LISTED_INTERFACES);
-    let shown: Vec<String> = names
+    let listed: Vec<String> = names
         .iter()
         .take(MAX_LISTED_INTERFACES)
         .map(|name| clean_line(name, MAX_NAME_BYTES))
         .collect();
-    let shown = match (shown.is_empty(), further) {
-        (true, _) => return WasiP3Requirements::Wanted,
-        (false, 0) => shown.join(", "),
+    let interfaces = match (listed.is_empty(), further) {
+        (true, _) => return WasiP3Requirements::Required,
+        (false, 0) => listed.join(", "),
         (false, further) => format!(
             "{} and {} more",
-            shown.join(", "),
+            listed.join(", "),
             format_thousands(further as u64)
         ),
     };
-    WasiP3Requirements::Refused(format!(
-        "needs a release candidate of WASI 0.3, which Toolbay does not offer: {shown} (build it with a newer toolchain, for \
+    WasiP3Requirements::Unsupported(format!(
+        "needs a release candidate of WASI 0.3, which Toolbay does not offer: {interfaces} (build it with a newer toolchain, for \
          WASI 0.3.0)"
     ))
 }
@@ -96,9 +96,9 @@ fn read_names(component: &[u8], names: &mut Vec<String>) -> Result<(), BinaryRea
 /// # Errors
 ///
 /// The number exceeds the limit or cannot be determined.
-pub(crate) fn async_instances(component: &[u8]) -> Result<u32, String> {
-    let tasked = count_instances(component).map_err(|error| error.to_string())?;
-    match tasked {
+pub(crate) fn count_async_instances(component: &[u8]) -> Result<u32, String> {
+    let counted = count_instances(component).map_err(|error| error.to_string())?;
+    match counted {
         Some(count) if count <= u64::from(MAX_ASYNC_INSTANCES) => {
             Ok(u32::try_from(count).unwrap_or(MAX_ASYNC_INSTANCES))
         }
@@ -121,7 +121,7 @@ struct ComponentScope {
     /// by index. `None` if unknown.
     components: Vec<Option<u64>>,
     /// The same number for each instance that it creates, in order.
-    within: Vec<Option<u64>>,
+    instances: Vec<Option<u64>>,
     /// True if it lifts functions itself.
     has_functions: bool,
 }
@@ -129,9 +129,9 @@ struct ComponentScope {
 impl ComponentScope {
     fn total(&self) -> Option<u64> {
         let own = u64::from(self.has_functions);
-        self.within
+        self.instances
             .iter()
-            .try_fold(own, |sum, within| Some(sum.saturating_add((*within)?)))
+            .try_fold(own, |sum, count| Some(sum.saturating_add((*count)?)))
     }
 }
 
@@ -139,25 +139,25 @@ impl ComponentScope {
 fn count_instances(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
     // Core modules also have an entry, so that each `End` payload matches one entry.
     let mut open = vec![Some(ComponentScope::default())];
-    let mut begun = false;
+    let mut has_payload = false;
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload?;
         match &payload {
             Payload::ModuleSection { .. } => open.push(None),
             Payload::ComponentSection { .. } => open.push(Some(ComponentScope::default())),
             Payload::End(_) if open.len() > 1 => {
-                let ended = open.pop().flatten();
-                if let (Some(ended), Some(Some(around))) = (ended, open.last_mut()) {
-                    around.components.push(ended.total());
+                let finished = open.pop().flatten();
+                if let (Some(scope), Some(Some(parent))) = (finished, open.last_mut()) {
+                    parent.components.push(scope.total());
                 }
             }
             _ => read_section(&payload, &mut open)?,
         }
-        begun = true;
+        has_payload = true;
     }
     Ok(open
         .first()
-        .filter(|_| begun)
+        .filter(|_| has_payload)
         .and_then(Option::as_ref)
         .and_then(ComponentScope::total))
 }
@@ -167,10 +167,10 @@ fn read_section(
     payload: &Payload<'_>,
     open: &mut [Option<ComponentScope>],
 ) -> Result<(), BinaryReaderError> {
-    let Some((Some(scope), around)) = open.split_last_mut() else {
+    let Some((Some(scope), ancestors)) = open.split_last_mut() else {
         return Ok(());
     };
-    let known = |scope: &ComponentScope, index: u32| {
+    let count_at = |scope: &ComponentScope, index: u32| {
         scope.components.get(index as usize).copied().flatten()
     };
     match payload {
@@ -195,18 +195,18 @@ fn read_section(
                         count,
                         index,
                     } => {
-                        let from = match count.checked_sub(1) {
-                            None => known(scope, index),
+                        let aliased = match count.checked_sub(1) {
+                            None => count_at(scope, index),
                             Some(out) => {
-                                let outer = around
+                                let outer = ancestors
                                     .iter()
                                     .rev()
                                     .nth(out as usize)
                                     .and_then(Option::as_ref);
-                                outer.and_then(|outer| known(outer, index))
+                                outer.and_then(|outer| count_at(outer, index))
                             }
                         };
-                        scope.components.push(from);
+                        scope.components.push(aliased);
                     }
                     _ => {}
                 }
@@ -217,7 +217,7 @@ fn read_section(
                 let export = export?;
                 // An exported component gets a new index.
                 if export.kind == ComponentExternalKind::Component {
-                    scope.components.push(known(scope, export.index));
+                    scope.components.push(count_at(scope, export.index));
                 }
             }
         }
@@ -227,7 +227,7 @@ fn read_section(
                     component_index, ..
                 } = instance?
                 {
-                    scope.within.push(known(scope, component_index));
+                    scope.instances.push(count_at(scope, component_index));
                 }
             }
         }
@@ -299,7 +299,7 @@ mod tests {
             (alias export $i "c" (component $c))
             (instance (instantiate $c)))"#;
         assert_eq!(counted(exported), None);
-        let why = async_instances(&wat::parse_str(exported).unwrap()).unwrap_err();
+        let why = count_async_instances(&wat::parse_str(exported).unwrap()).unwrap_err();
         assert!(why.contains("of a component that it imports"), "{why}");
     }
 
@@ -314,7 +314,7 @@ mod tests {
             );
         }
         let text = format!("(component $root {text} (instance (instantiate $c40)))");
-        let why = async_instances(&wat::parse_str(text).unwrap()).unwrap_err();
+        let why = count_async_instances(&wat::parse_str(text).unwrap()).unwrap_err();
         assert!(
             why.contains("composed of 1,099,511,627,776 components"),
             "{why}"
@@ -342,7 +342,7 @@ mod tests {
         );
         assert_eq!(
             wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]),
-            WasiP3Requirements::Wanted
+            WasiP3Requirements::Required
         );
         let many: Vec<String> = (0..6)
             .map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15"))
@@ -352,7 +352,7 @@ mod tests {
             .map(String::as_str)
             .chain(["wasi:cli/stdout@0.3.0"])
             .collect::<Vec<_>>();
-        let WasiP3Requirements::Refused(why) = wanted(&many) else {
+        let WasiP3Requirements::Unsupported(why) = wanted(&many) else {
             panic!()
         };
         assert!(

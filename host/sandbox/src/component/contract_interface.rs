@@ -51,8 +51,11 @@ impl ContractInterface {
 
 /// Formats the names of interfaces for messages: `toolbay:plugin/tools@0.2.0`,
 /// `toolbay:plugin/{prompts, resources}@0.2.0`.
-pub(crate) fn export_names(parts: &BTreeSet<ContractInterface>, version: &str) -> String {
-    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+pub(crate) fn export_names(interfaces: &BTreeSet<ContractInterface>, version: &str) -> String {
+    let names: Vec<&str> = interfaces
+        .iter()
+        .map(|interface| interface.name())
+        .collect();
     match names.as_slice() {
         [name] => format!("{EXPORT_PREFIX}{name}@{version}"),
         names => format!("{EXPORT_PREFIX}{{{}}}@{version}", names.join(", ")),

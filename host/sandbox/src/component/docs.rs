@@ -35,9 +35,9 @@ impl ComponentDocs {
             return self.functions.get(name);
         };
         let interface = interface.split('@').next().unwrap_or_default();
-        let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
+        let find = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
         // The component's own section has only the last part of interface names.
-        by(interface).or_else(|| by(interface.rsplit('/').next().unwrap_or_default()))
+        find(interface).or_else(|| find(interface.rsplit('/').next().unwrap_or_default()))
     }
 }
 
@@ -77,10 +77,10 @@ impl ComponentDocs {
     }
 
     fn add_package(&mut self, metadata: PackageMetadata) {
-        let mut add = |key: String, function: FunctionDoc| {
+        let mut add = |key: String, function: PackageFunctionDocs| {
             let text = match function {
-                FunctionDoc::Text(text) => Some(text),
-                FunctionDoc::Docs { docs } => docs,
+                PackageFunctionDocs::Text(text) => Some(text),
+                PackageFunctionDocs::Docs { docs } => docs,
             };
             if text.is_some() {
                 self.functions.entry(key).or_insert(FunctionDocs {
@@ -176,7 +176,7 @@ impl ComponentDocs {
             collect_type_docs(resolve, ty, RESULT_PREFIX, 0, &mut parts);
         }
         let docs = FunctionDocs {
-            text: function.docs.contents.as_deref().map(trimmed),
+            text: function.docs.contents.as_deref().map(trim),
             parts,
         };
         if docs != FunctionDocs::default() {
@@ -201,7 +201,7 @@ fn collect_type_docs(
         return;
     }
     let mut inner = |ty: &Type, path: &str| collect_type_docs(resolve, ty, path, depth + 1, parts);
-    let mut said = Vec::new();
+    let mut field_docs = Vec::new();
     match &def.kind {
         TypeDefKind::Type(ty) | TypeDefKind::Option(ty) | TypeDefKind::List(ty) => inner(ty, path),
         TypeDefKind::Tuple(tuple) => tuple.types.iter().for_each(|ty| inner(ty, path)),
@@ -216,7 +216,7 @@ fn collect_type_docs(
             for field in &record.fields {
                 let path = format!("{path}/{}", field.name);
                 inner(&field.ty, &path);
-                said.push((path, &field.docs));
+                field_docs.push((path, &field.docs));
             }
         }
         TypeDefKind::Variant(variant) => {
@@ -229,19 +229,17 @@ fn collect_type_docs(
         _ => {}
     }
     // A field's own documentation takes precedence over that of its type.
-    for (path, docs) in said {
+    for (path, docs) in field_docs {
         if let Some(text) = &docs.contents {
-            parts.insert(path, trimmed(text));
+            parts.insert(path, trim(text));
         }
     }
     if let Some(text) = &def.docs.contents {
-        parts
-            .entry(path.to_owned())
-            .or_insert_with(|| trimmed(text));
+        parts.entry(path.to_owned()).or_insert_with(|| trim(text));
     }
 }
 
-fn trimmed(text: &str) -> String {
+fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
@@ -256,8 +254,8 @@ struct PackageMetadata {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WorldDocs {
-    funcs: BTreeMap<String, FunctionDoc>,
-    func_exports: BTreeMap<String, FunctionDoc>,
+    funcs: BTreeMap<String, PackageFunctionDocs>,
+    func_exports: BTreeMap<String, PackageFunctionDocs>,
     interfaces: BTreeMap<String, InterfaceDocs>,
     interface_exports: BTreeMap<String, InterfaceDocs>,
 }
@@ -265,14 +263,14 @@ struct WorldDocs {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct InterfaceDocs {
-    funcs: BTreeMap<String, FunctionDoc>,
+    funcs: BTreeMap<String, PackageFunctionDocs>,
 }
 
 /// The documentation of a function: a string in the first version of the format, and an object in
 /// later ones.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum FunctionDoc {
+enum PackageFunctionDocs {
     Text(String),
     Docs { docs: Option<String> },
 }

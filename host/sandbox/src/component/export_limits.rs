@@ -46,19 +46,21 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<ComponentKind, String> {
             "contains components that are nested more than {MAX_NESTING_DEPTH} levels deep"
         ));
     }
-    let all = WasmFeatures::all();
-    let asynchronous = WasmFeatures::CM_ASYNC;
-    let counted = match count_exports(component, all.difference(asynchronous)) {
+    let all_features = WasmFeatures::all();
+    let async_feature = WasmFeatures::CM_ASYNC;
+    let counted = match count_exports(component, all_features.difference(async_feature)) {
         Ok(exports) => Ok((exports, ComponentKind::Sync)),
-        Err(_) => count_exports(component, all).map(|exports| (exports, ComponentKind::Async)),
+        Err(_) => {
+            count_exports(component, all_features).map(|exports| (exports, ComponentKind::Async))
+        }
     };
-    let Ok((ExportCounts { functions, others }, checked)) = counted else {
+    let Ok((ExportCounts { functions, others }, kind)) = counted else {
         return Ok(ComponentKind::Invalid);
     };
-    let too_many = |what: &str, n: usize, most: usize| {
-        let [n, most] = [n, most].map(|n| format_thousands(n as u64));
+    let too_many = |items: &str, n: usize, limit: usize| {
+        let [count_text, limit_text] = [n, limit].map(|n| format_thousands(n as u64));
         Err(format!(
-            "exports {n} {what}, but at most {most} are allowed"
+            "exports {count_text} {items}, but at most {limit_text} are allowed"
         ))
     };
     if functions > MAX_FUNCTIONS {
@@ -66,7 +68,7 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<ComponentKind, String> {
     } else if others > MAX_OTHER_ITEMS {
         too_many("types and other items", others, MAX_OTHER_ITEMS)
     } else {
-        Ok(checked)
+        Ok(kind)
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct ModuleNames {
     /// The modules that it imports from, each with the name of the first import that this host does
     /// not provide.
     pub(crate) imports: Vec<(String, String)>,
-    /// The names of the first functions that it imports from `env`.
+    /// The names of the first functions that it imports from `imports_env`.
     pub(crate) env: BTreeSet<String>,
     /// The names of all functions that it exports.
     pub(crate) exports: BTreeSet<String>,
@@ -39,7 +39,7 @@ impl ModuleNames {
 
     /// Like [`foreign_host`](Self::foreign_host), for hosts that are recognized by name.
     fn known_host(&self) -> Option<String> {
-        let imports = |start: &str| {
+        let imports_from = |start: &str| {
             self.imports
                 .iter()
                 .any(|(module, _)| module.starts_with(start))
@@ -47,11 +47,13 @@ impl ModuleNames {
         let imports_any = |modules: &[&str]| {
             modules
                 .iter()
-                .any(|known| self.imports.iter().any(|(m, _)| m == known))
+                .any(|name| self.imports.iter().any(|(m, _)| m == name))
         };
-        let env = |start: &str| self.env.iter().any(|name| name.starts_with(start));
-        let exports = |start: &str| self.exports.iter().any(|name| name.starts_with(start));
-        if imports("__main_module__") || (exports("fd_write") && exports("cabi_import_realloc")) {
+        let imports_env = |start: &str| self.env.iter().any(|name| name.starts_with(start));
+        let exports_prefix = |start: &str| self.exports.iter().any(|name| name.starts_with(start));
+        if imports_from("__main_module__")
+            || (exports_prefix("fd_write") && exports_prefix("cabi_import_realloc"))
+        {
             return Some(
                 "an adapter between WASI 0.1 and WASI 0.2, with which tools such as `wasm-tools component new --adapt` make \
                  components; put the original module here instead, which needs no adapter"
@@ -64,7 +66,7 @@ impl ModuleNames {
                     .to_owned(),
             );
         }
-        if imports("wasix_") {
+        if imports_from("wasix_") {
             return Some(
                 "built for WASIX (Wasmer), which extends WASI 0.1; rebuild it for wasm32-wasip2 or wasm32-wasip1"
                     .to_owned(),
@@ -85,12 +87,12 @@ impl ModuleNames {
                 "built for browsers with wasm-bindgen; rebuild it for wasm32-wasip2".to_owned(),
             );
         }
-        if imports("extism:host/") || env("extism_") {
+        if imports_from("extism:host/") || imports_env("extism_") {
             return Some(format!(
                 "a plugin for Extism (as hyper-mcp uses them), which has its own host interface; {REBUILD_ADVICE}"
             ));
         }
-        if exports("proxy_abi_version") || env("proxy_") {
+        if exports_prefix("proxy_abi_version") || imports_env("proxy_") {
             return Some(
                 "a filter for Envoy and other proxies (proxy-wasm), which is called for each request that passes a proxy, and \
                  has no functions that can be tools"
@@ -105,7 +107,7 @@ impl ModuleNames {
             "outbound-redis",
         ]
         .iter()
-        .any(|start| imports(start))
+        .any(|start| imports_from(start))
         {
             return Some(format!(
                 "a module for Spin, which imports Spin's own interfaces; build it with a Spin SDK that makes components and \
@@ -117,7 +119,7 @@ impl ModuleNames {
                 "a module for waPC (wasmCloud before 1.0, Kubewarden); {REBUILD_ADVICE}"
             ));
         }
-        if imports("fastly_") {
+        if imports_from("fastly_") {
             return Some(format!(
                 "a program for Fastly Compute, which has its own host interface; {REBUILD_ADVICE}"
             ));
@@ -130,7 +132,7 @@ impl ModuleNames {
             "__cxa_",
         ]
         .iter()
-        .any(|name| env(name));
+        .any(|name| imports_env(name));
         (is_emscripten || imports_any(&["a"])).then(|| {
             "built by Emscripten for JavaScript; link it with -sSTANDALONE_WASM, or build it with the WASI SDK"
                 .to_owned()

@@ -20,13 +20,13 @@ fn contains_bytes(bytes: &[u8], word: &[u8]) -> bool {
     let [first, ..] = word else { return true };
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| byte == first) {
-        let Some(found) = rest.get(at..) else {
+        let Some(candidate) = rest.get(at..) else {
             return false;
         };
-        if found.starts_with(word) {
+        if candidate.starts_with(word) {
             return true;
         }
-        rest = found.get(1..).unwrap_or_default();
+        rest = candidate.get(1..).unwrap_or_default();
     }
     false
 }

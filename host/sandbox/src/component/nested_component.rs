@@ -35,7 +35,7 @@ pub(crate) struct NestedComponent {
     /// The index of its instance.
     instance: u32,
     /// The number of instances in the outer component.
-    instances: u32,
+    instance_count: u32,
 }
 
 impl NestedComponent {
@@ -43,9 +43,9 @@ impl NestedComponent {
     /// in `outer` itself, or if this cannot be determined.
     pub(crate) fn find(outer: &[u8]) -> Option<Self> {
         let mut components = Vec::new();
-        let mut made = Vec::new();
-        let mut instances = 0_u32;
-        for (id, section, bytes) in sections(outer)? {
+        let mut created = Vec::new();
+        let mut instance_count = 0_u32;
+        for (id, section, bytes) in read_sections(outer)? {
             let data = outer.get(bytes.clone())?;
             match id {
                 MODULE_SECTION => return None,
@@ -56,9 +56,9 @@ impl NestedComponent {
                             component_index, ..
                         } = instance.ok()?
                         {
-                            made.push((component_index, instances));
+                            created.push((component_index, instance_count));
                         }
-                        instances += 1;
+                        instance_count += 1;
                     }
                 }
                 ALIAS_SECTION => {
@@ -68,7 +68,7 @@ impl NestedComponent {
                                 kind: ComponentExternalKind::Instance,
                                 ..
                             } => {
-                                instances += 1;
+                                instance_count += 1;
                             }
                             // This adds a component whose content is unknown.
                             ComponentAlias::InstanceExport {
@@ -88,7 +88,7 @@ impl NestedComponent {
                 IMPORT_SECTION => {
                     for import in read_items::<wasmparser::ComponentImport<'_>>(data)? {
                         match import.ok()?.ty.kind() {
-                            ComponentExternalKind::Instance => instances += 1,
+                            ComponentExternalKind::Instance => instance_count += 1,
                             ComponentExternalKind::Component => return None,
                             _ => {}
                         }
@@ -97,7 +97,7 @@ impl NestedComponent {
                 EXPORT_SECTION => {
                     for export in read_items::<wasmparser::ComponentExport<'_>>(data)? {
                         match export.ok()?.kind {
-                            ComponentExternalKind::Instance => instances += 1,
+                            ComponentExternalKind::Instance => instance_count += 1,
                             ComponentExternalKind::Component => return None,
                             _ => {}
                         }
@@ -114,18 +114,18 @@ impl NestedComponent {
         if stateful.next().is_some() {
             return None;
         }
-        let mut of_it = made
+        let mut matching_instances = created
             .into_iter()
             .filter(|(component, _)| *component as usize == index);
-        let (_, instance) = of_it.next()?;
-        if of_it.next().is_some() {
+        let (_, instance) = matching_instances.next()?;
+        if matching_instances.next().is_some() {
             return None;
         }
         Some(Self {
             section,
             bytes,
             instance,
-            instances,
+            instance_count,
         })
     }
 
@@ -135,9 +135,9 @@ impl NestedComponent {
     }
 
     /// Returns `outer` with its nested component replaced.
-    pub(crate) fn replace(&self, outer: &[u8], by: &[u8]) -> Vec<u8> {
+    pub(crate) fn replace(&self, outer: &[u8], replacement: &[u8]) -> Vec<u8> {
         let mut replaced = outer.get(..self.section.start).unwrap_or_default().to_vec();
-        push_section(COMPONENT_SECTION, by, &mut replaced);
+        push_section(COMPONENT_SECTION, replacement, &mut replaced);
         replaced.extend(outer.get(self.section.end..).unwrap_or_default());
         replaced
     }
@@ -151,7 +151,7 @@ impl NestedComponent {
         let mut export = vec![1, 0];
         push_text(name, &mut export);
         export.push(INSTANCE_SORT);
-        push_leb128(self.instances, &mut export);
+        push_leb128(self.instance_count, &mut export);
         export.push(0);
         push_section(EXPORT_SECTION, &export, &mut outer);
         outer
@@ -162,21 +162,21 @@ impl NestedComponent {
 type SectionRange = (u8, Range<usize>, Range<usize>);
 
 /// Returns the sections of a component.
-fn sections(component: &[u8]) -> Option<Vec<SectionRange>> {
-    let mut found = Vec::new();
-    let mut at = PREAMBLE_BYTES;
-    while at < component.len() {
-        let mut reader = BinaryReader::new(component.get(at..)?, 0);
+fn read_sections(component: &[u8]) -> Option<Vec<SectionRange>> {
+    let mut sections = Vec::new();
+    let mut offset = PREAMBLE_BYTES;
+    while offset < component.len() {
+        let mut reader = BinaryReader::new(component.get(offset..)?, 0);
         let id = reader.read_u8().ok()?;
         let length = reader.read_var_u32().ok()? as usize;
-        let start = at + reader.original_position();
+        let start = offset + reader.original_position();
         let end = start
             .checked_add(length)
             .filter(|end| *end <= component.len())?;
-        found.push((id, at..end, start..end));
-        at = end;
+        sections.push((id, offset..end, start..end));
+        offset = end;
     }
-    Some(found)
+    Some(sections)
 }
 
 fn read_items<'a, T: wasmparser::FromReader<'a>>(data: &'a [u8]) -> Option<SectionLimited<'a, T>> {
@@ -227,27 +227,27 @@ fn changes_state(operator: &Operator<'_>) -> bool {
     )
 }
 
-fn push_section(id: u8, contents: &[u8], to: &mut Vec<u8>) {
-    to.push(id);
-    push_leb128(u32::try_from(contents.len()).unwrap_or(u32::MAX), to);
-    to.extend(contents);
+fn push_section(id: u8, contents: &[u8], output: &mut Vec<u8>) {
+    output.push(id);
+    push_leb128(u32::try_from(contents.len()).unwrap_or(u32::MAX), output);
+    output.extend(contents);
 }
 
-fn push_text(text: &str, to: &mut Vec<u8>) {
-    push_leb128(u32::try_from(text.len()).unwrap_or(u32::MAX), to);
-    to.extend(text.as_bytes());
+fn push_text(text: &str, output: &mut Vec<u8>) {
+    push_leb128(u32::try_from(text.len()).unwrap_or(u32::MAX), output);
+    output.extend(text.as_bytes());
 }
 
 /// Appends a number as LEB128.
-fn push_leb128(mut number: u32, to: &mut Vec<u8>) {
+fn push_leb128(mut number: u32, output: &mut Vec<u8>) {
     loop {
         let byte = (number & 0x7f) as u8;
         number >>= 7;
         if number == 0 {
-            to.push(byte);
+            output.push(byte);
             return;
         }
-        to.push(byte | 0x80);
+        output.push(byte | 0x80);
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
         ] {
             let alone = outer(shim, "");
             let nested = NestedComponent::find(&alone).unwrap();
-            assert_eq!((nested.instance, nested.instances), (1, 2));
+            assert_eq!((nested.instance, nested.instance_count), (1, 2));
             assert_eq!(nested.replace(&alone, nested.bytes_in(&alone)), alone);
             Validator::new()
                 .validate_all(nested.bytes_in(&alone))
@@ -300,7 +300,7 @@ mod tests {
             "(alias export $s \"d:e/f\" (instance $e)) (export \"g:h/i\" (instance $e))",
         );
         let nested = NestedComponent::find(&exporting).unwrap();
-        assert_eq!((nested.instance, nested.instances), (1, 4));
+        assert_eq!((nested.instance, nested.instance_count), (1, 4));
         Validator::new()
             .validate_all(&nested.reexport(exporting, "d:e/f"))
             .unwrap();

@@ -61,37 +61,37 @@ impl PluginSummary {
         code: usize,
     ) -> Self {
         let uses = uses.names();
-        let mut about = Self {
+        let mut summary = Self {
             kind: kind.to_string(),
             uses,
             code: code as u64,
             ..Self::default()
         };
         // The file compiled, so parsing it cannot fail.
-        about.read_sections(component).unwrap_or_default();
+        summary.read_sections(component).unwrap_or_default();
         if kind != PluginFileKind::Component {
             // The host used it to convert the file to a component.
-            about
+            summary
                 .made_with
                 .retain(|tool| !tool.starts_with(ENCODER_NAME));
         }
-        about.wit = print_wit(component).filter(|wit| wit.len() <= MAX_WIT_BYTES);
-        about
+        summary.wit = print_wit(component).filter(|wit| wit.len() <= MAX_WIT_BYTES);
+        summary
     }
 
     /// Returns a copy that has only the beginning of each list and name, and no types. It is at
     /// most 1 MiB, whatever the file contains.
-    pub(crate) fn truncated(self) -> Self {
-        let short = |names: Vec<String>| {
+    pub(crate) fn truncate(self) -> Self {
+        let truncate_names = |names: Vec<String>| {
             names
                 .into_iter()
                 .take(MAX_LISTED_NAMES)
                 .map(|name| clean_line(&name, MAX_NAME_BYTES))
                 .collect()
         };
-        let made_with = short(self.made_with);
-        let imports = short(self.imports);
-        let exports = short(self.exports);
+        let made_with = truncate_names(self.made_with);
+        let imports = truncate_names(self.imports);
+        let exports = truncate_names(self.exports);
         Self {
             made_with,
             imports,
@@ -154,12 +154,12 @@ impl PluginSummary {
                     for field in fields {
                         for value in field?.values {
                             let value = value?;
-                            let maker = format!("{} {}", value.name, value.version)
+                            let producer = format!("{} {}", value.name, value.version)
                                 .trim()
                                 .to_owned();
                             match &mut module {
-                                Some(module) => module.made_with.push(maker),
-                                None => drop(made_with.insert(maker)),
+                                Some(module) => module.made_with.push(producer),
+                                None => drop(made_with.insert(producer)),
                             }
                         }
                     }
@@ -234,7 +234,13 @@ mod tests {
             componentize(wat::parse_str(module).unwrap(), "").unwrap()
         };
         let made_with = |kind, component: &[u8]| {
-            PluginSummary::new(kind, &WasmProposals::of(component).unwrap(), component, 0).made_with
+            PluginSummary::new(
+                kind,
+                &WasmProposals::detect(component).unwrap(),
+                component,
+                0,
+            )
+            .made_with
         };
         let zig = command(r#"(@producers (language "Zig" "") (processed-by "clang" "21.1.0"))"#);
         assert_eq!(made_with(zig.kind, &zig.component), ["Zig", "clang 21.1.0"]);

@@ -17,7 +17,7 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
             PrepareError::Empty
         } else if MAGIC.starts_with(bytes) {
             PrepareError::Incomplete
-        } else if let Some(kind) = known_kind(bytes) {
+        } else if let Some(kind) = recognize_other_kind(bytes) {
             PrepareError::OtherFile(kind)
         } else {
             let start: String = bytes
@@ -48,7 +48,7 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
 }
 
 /// Returns the kind of a file that users put here by mistake, with advice.
-fn known_kind(bytes: &[u8]) -> Option<&'static str> {
+fn recognize_other_kind(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 6] = [
         (
             b"version https://git-lfs.",
@@ -73,7 +73,7 @@ fn known_kind(bytes: &[u8]) -> Option<&'static str> {
     let start = bytes.trim_ascii_start();
     KINDS
         .into_iter()
-        .find(|(known, _)| start.starts_with(known))
+        .find(|(prefix, _)| start.starts_with(prefix))
         .map(|(_, kind)| kind)
 }
 

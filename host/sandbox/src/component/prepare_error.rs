@@ -27,7 +27,7 @@ pub enum PrepareError {
     TooLarge(String),
     /// The compiler reached its limit of memory or CPU time.
     #[error("{0}")]
-    Compiler(String),
+    CompilerLimit(String),
     /// The compiler crashed, or could not start.
     #[error("{0}")]
     Crashed(String),
@@ -53,7 +53,7 @@ pub enum PrepareError {
     /// texts are its export, and the major and minor number of the version.
     #[error(
         "exports {0}, but this version of Toolbay supports {served}; use Toolbay {1} or newer",
-        served = contract_versions::served_versions_text()
+        served = contract_versions::supported_versions_text()
     )]
     UnknownContract(String, String),
     /// The component's types differ from those of the version of the contract that it exports.
@@ -78,7 +78,7 @@ pub enum PrepareError {
          act:tools/tool-provider 0.1 and 0.2. Build the component for one of these, export the functions themselves, or \
          use an SDK of toolbay:plugin"
     )]
-    OtherTools(String),
+    UnsupportedToolInterface(String),
     /// The component exports nothing that a plugin can offer.
     #[error(
         "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports {0}"
@@ -99,13 +99,13 @@ impl PrepareError {
             | Self::ContractTypes(..)
             | Self::SeveralVersions(..)
             | Self::NothingToComplete(_)
-            | Self::OtherTools(_)
+            | Self::UnsupportedToolInterface(_)
             | Self::NothingOffered(_) => true,
             Self::Incomplete
             | Self::Empty
             | Self::NotWasm(_)
             | Self::OtherFile(_)
-            | Self::Compiler(_)
+            | Self::CompilerLimit(_)
             | Self::Crashed(_)
             | Self::TimedOut(_)
             | Self::Transient(_)
@@ -116,6 +116,6 @@ impl PrepareError {
     /// Returns whether compiling the file reached a limit, which it might not reach at another
     /// time.
     pub fn is_exhausted(&self) -> bool {
-        matches!(self, Self::Compiler(_) | Self::TimedOut(_))
+        matches!(self, Self::CompilerLimit(_) | Self::TimedOut(_))
     }
 }

@@ -17,11 +17,11 @@ const MAX_TYPE_MEMBERS: usize = 1_000_000;
 /// The WebAssembly proposals that the core modules of a component use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WasmProposals {
-    types: usize,
-    members: usize,
+    type_count: usize,
+    member_count: usize,
     /// True if it uses garbage-collected objects.
-    gc: bool,
-    exceptions: bool,
+    has_gc: bool,
+    has_exceptions: bool,
 }
 
 impl WasmProposals {
@@ -30,25 +30,25 @@ impl WasmProposals {
     /// # Errors
     ///
     /// Returns a message if it defines too many types.
-    pub(crate) fn of(component: &[u8]) -> Result<Self, String> {
+    pub(crate) fn detect(component: &[u8]) -> Result<Self, String> {
         let mut proposals = Self::default();
         // The compiler rejects a component that cannot be parsed.
         proposals.read(component).unwrap_or_default();
-        let too_many = |n: usize, what: &str, most: usize| {
-            let [n, most] = [n, most].map(|n| format_thousands(n as u64));
+        let too_many = |n: usize, items: &str, limit: usize| {
+            let [count_text, limit_text] = [n, limit].map(|n| format_thousands(n as u64));
             Err(format!(
-                "defines {n} {what} or more, but at most {most} are allowed"
+                "defines {count_text} {items} or more, but at most {limit_text} are allowed"
             ))
         };
-        if proposals.types > MAX_DEFINED_TYPES {
+        if proposals.type_count > MAX_DEFINED_TYPES {
             too_many(
-                proposals.types,
+                proposals.type_count,
                 "types in its core modules",
                 MAX_DEFINED_TYPES,
             )
-        } else if proposals.members > MAX_TYPE_MEMBERS {
+        } else if proposals.member_count > MAX_TYPE_MEMBERS {
             too_many(
-                proposals.members,
+                proposals.member_count,
                 "members of types in its core modules",
                 MAX_TYPE_MEMBERS,
             )
@@ -59,15 +59,18 @@ impl WasmProposals {
 
     /// Returns whether it uses garbage-collected objects.
     pub(crate) fn uses_gc(&self) -> bool {
-        self.gc
+        self.has_gc
     }
 
     /// Returns the names of the used proposals, for people.
     pub(crate) fn names(&self) -> Vec<String> {
-        let names = [(self.gc, "WebAssembly GC"), (self.exceptions, "exceptions")];
+        let names = [
+            (self.has_gc, "WebAssembly GC"),
+            (self.has_exceptions, "exceptions"),
+        ];
         names
             .into_iter()
-            .filter(|(used, _)| *used)
+            .filter(|(is_used, _)| *is_used)
             .map(|(_, name)| name.to_owned())
             .collect()
     }
@@ -78,17 +81,19 @@ impl WasmProposals {
                 Payload::TypeSection(groups) => {
                     for group in groups {
                         group?.types().for_each(|ty| self.add(ty));
-                        if self.types > MAX_DEFINED_TYPES || self.members > MAX_TYPE_MEMBERS {
+                        if self.type_count > MAX_DEFINED_TYPES
+                            || self.member_count > MAX_TYPE_MEMBERS
+                        {
                             return Ok(());
                         }
                     }
                 }
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
-                        self.exceptions |= matches!(import?.ty, TypeRef::Tag(_));
+                        self.has_exceptions |= matches!(import?.ty, TypeRef::Tag(_));
                     }
                 }
-                Payload::TagSection(tags) => self.exceptions |= tags.count() > 0,
+                Payload::TagSection(tags) => self.has_exceptions |= tags.count() > 0,
                 _ => {}
             }
         }
@@ -96,17 +101,17 @@ impl WasmProposals {
     }
 
     fn add(&mut self, ty: &SubType) {
-        self.types += 1;
-        self.members += match &ty.composite_type.inner {
+        self.type_count += 1;
+        self.member_count += match &ty.composite_type.inner {
             CompositeInnerType::Func(function) => {
                 function.params().len() + function.results().len()
             }
             CompositeInnerType::Struct(fields) => {
-                self.gc = true;
+                self.has_gc = true;
                 fields.fields.len()
             }
             CompositeInnerType::Array(_) => {
-                self.gc = true;
+                self.has_gc = true;
                 1
             }
             CompositeInnerType::Cont(_) => 1,
@@ -119,7 +124,9 @@ mod tests {
     use super::*;
 
     fn proposals(module: &str) -> Result<WasmProposals, String> {
-        WasmProposals::of(&wat::parse_str(format!("(component (core module {module}))")).unwrap())
+        WasmProposals::detect(
+            &wat::parse_str(format!("(component (core module {module}))")).unwrap(),
+        )
     }
 
     #[test]

@@ -10,7 +10,7 @@ use toolbay_model::{
 use toolbay_policy::Permissions;
 use toolbay_secrets::SecretVault;
 
-use crate::context::compute_permit::ComputePlace;
+use crate::context::compute_permit::ComputePermit;
 use crate::context::keyvalue::KeyValue;
 use crate::context::mount_roots::MountRoots;
 use crate::context::plugin_connections::PluginConnections;
@@ -59,5 +59,5 @@ pub struct CallContext<'a> {
     pub tape: ReplayTape,
     /// The compute permit that the call releases while it waits, or `None` if the server does not
     /// limit how many calls compute.
-    pub place: Option<&'a dyn ComputePlace>,
+    pub compute_permit: Option<&'a dyn ComputePermit>,
 }

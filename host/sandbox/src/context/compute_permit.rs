@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 /// The permit of a call to use a processor. The call releases it while it waits for an event.
-pub trait ComputePlace: Send + Sync {
+pub trait ComputePermit: Send + Sync {
     /// Releases the permit because the guest waits for a clock, a response or another external
     /// event. Returns whether other calls can use the permit in the meantime. If `false`, the call
     /// keeps it.

@@ -93,25 +93,25 @@ impl MountRoots {
         &self,
         caller: Option<&CallerIdentity>,
         ledgers: &Arc<LedgerRegistry>,
-        reached: &Arc<OnceLock<Limit>>,
+        reached_limit: &Arc<OnceLock<Limit>>,
     ) -> Result<Vec<MountedDirectory>, String> {
         let roots = self.clone();
         let caller = caller.cloned();
         let ledgers = Arc::clone(ledgers);
-        let reached = Arc::clone(reached);
-        let all = move || {
+        let reached_limit = Arc::clone(reached_limit);
+        let mount_all = move || {
             roots
                 .0
                 .iter()
-                .map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached))
+                .map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached_limit))
                 .collect()
         };
         // Without per-caller directories, all directories are usually open already, and no blocking
         // thread is needed.
         if self.0.iter().all(|root| root.mount.scope.is_none()) {
-            return all();
+            return mount_all();
         }
-        tokio::task::spawn_blocking(all)
+        tokio::task::spawn_blocking(mount_all)
             .await
             .unwrap_or_else(|error| Err(error.to_string()))
     }
@@ -120,10 +120,10 @@ impl MountRoots {
 /// Roots are equal if their calls reach the same directories.
 impl PartialEq for MountRoots {
     fn eq(&self, other: &Self) -> bool {
-        let same = |(one, two): (&MountRoot, &MountRoot)| {
+        let is_same = |(one, two): (&MountRoot, &MountRoot)| {
             one.mount == two.mount && one.identity() == two.identity()
         };
-        self.0.len() == other.0.len() && self.0.iter().zip(other.0.iter()).all(same)
+        self.0.len() == other.0.len() && self.0.iter().zip(other.0.iter()).all(is_same)
     }
 }
 
@@ -134,18 +134,18 @@ impl MountRoot {
         &self,
         caller: Option<&CallerIdentity>,
         ledgers: &LedgerRegistry,
-        reached: &Arc<OnceLock<Limit>>,
+        reached_limit: &Arc<OnceLock<Limit>>,
     ) -> Result<MountedDirectory, String> {
         let dir = self.directory().and_then(|dir| match self.mount.scope {
             None => Ok(dir),
             Some(MountScope::Caller) => {
-                let own = File::from(open_caller_directory(&dir.dir, caller)?);
-                Ok(Dir::new(own, dir.perms, dir.open_mode, false))
+                let caller_directory = File::from(open_caller_directory(&dir.dir, caller)?);
+                Ok(Dir::new(caller_directory, dir.perms, dir.open_mode, false))
             }
         });
         let dir = dir.map_err(|why| self.unusable_message(&why))?;
         let quota = self
-            .quota(&dir, ledgers, reached)
+            .quota(&dir, ledgers, reached_limit)
             .map_err(|error| self.unusable_message(&describe_error(error)))?;
         Ok(MountedDirectory {
             dir,
@@ -161,16 +161,16 @@ impl MountRoot {
         &self,
         dir: &Dir,
         ledgers: &LedgerRegistry,
-        reached: &Arc<OnceLock<Limit>>,
+        reached_limit: &Arc<OnceLock<Limit>>,
     ) -> Result<Option<CallQuota>, Errno> {
         let bytes = self
             .mount
             .quota
-            .map(|most| (most.as_u64(), Limit::MountQuota(most)));
+            .map(|max_bytes| (max_bytes.as_u64(), Limit::MountQuota(max_bytes)));
         let entries = self
             .mount
             .max_entries()
-            .map(|most| (most as u64, Limit::MountEntries(most)));
+            .map(|max_entries| (max_entries as u64, Limit::MountEntries(max_entries)));
         let bounds = UsageBounds { bytes, entries };
         let ledger = if bytes.is_none() && entries.is_none() {
             ledgers.find(&dir.dir)
@@ -187,21 +187,21 @@ impl MountRoot {
         Ok(ledger.map(|ledger| CallQuota {
             ledger,
             bounds,
-            reached: Arc::clone(reached),
+            reached_limit: Arc::clone(reached_limit),
         }))
     }
 
     /// Returns the open directory, or opens it. The error is the end of a sentence about the
     /// directory.
     fn directory(&self) -> Result<Dir, String> {
-        let mut held = self.open_directory.lock();
-        if let Some(folder) = held.as_ref()
+        let mut cached = self.open_directory.lock();
+        if let Some(folder) = cached.as_ref()
             // A deleted directory may have been created again.
-            && fstat(&*folder.dir).is_ok_and(|found| found.st_nlink > 0)
+            && fstat(&*folder.dir).is_ok_and(|stat| stat.st_nlink > 0)
         {
             return Ok(folder.clone());
         }
-        *held = None;
+        *cached = None;
         let (perms, mode) = match self.mount.access {
             MountAccess::Read => (FsPerms::ReadOnly, OpenMode::READ),
             MountAccess::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
@@ -212,26 +212,26 @@ impl MountRoot {
             mode,
             false,
         );
-        Ok(held.insert(folder).clone())
+        Ok(cached.insert(folder).clone())
     }
 
     /// Returns the device and inode of the open directory.
     fn identity(&self) -> Option<(u64, u64)> {
-        let held = self.open_directory.lock();
-        let found = fstat(&*held.as_ref()?.dir).ok()?;
-        Some((found.st_dev, found.st_ino))
+        let cached = self.open_directory.lock();
+        let stat = fstat(&*cached.as_ref()?.dir).ok()?;
+        Some((stat.st_dev, stat.st_ino))
     }
 
     fn unusable_message(&self, why: &str) -> String {
         let MountPermission {
-            host_as_written: written,
+            host_as_written: host_path,
             guest,
-            source_location: place,
+            source_location: location,
             ..
         } = &*self.mount;
         format!(
-            "cannot mount the folder {} at {guest}: it {why} ({place})",
-            written.display()
+            "cannot mount the folder {} at {guest}: it {why} ({location})",
+            host_path.display()
         )
     }
 }
@@ -262,16 +262,16 @@ fn open_caller_directory(
             "cannot have a folder for this caller, whose name is too long for a path".to_owned(),
         );
     };
-    let mut here = openat(folder, ".", STEP_FLAGS, Mode::empty()).map_err(describe_error)?;
+    let mut current = openat(folder, ".", STEP_FLAGS, Mode::empty()).map_err(describe_error)?;
     for component in path.components() {
         // The path of an identity has only normal components.
         let Component::Normal(name) = component else {
             continue;
         };
-        let next = match open_component(&here, name) {
-            Err(Errno::NOENT) => match mkdirat(&here, name, Mode::RWXU) {
+        let next = match open_component(&current, name) {
+            Err(Errno::NOENT) => match mkdirat(&current, name, Mode::RWXU) {
                 // Another call of this caller may have created it concurrently.
-                Ok(()) | Err(Errno::EXIST) => open_component(&here, name),
+                Ok(()) | Err(Errno::EXIST) => open_component(&current, name),
                 Err(error) => {
                     return Err(format!(
                         "cannot have a folder for {caller}: {}",
@@ -279,9 +279,9 @@ fn open_caller_directory(
                     ));
                 }
             },
-            found => found,
+            result => result,
         };
-        here = next.map_err(|error| match error {
+        current = next.map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => {
                 format!(
                     "has something other than a folder in the place of {}, the folder of {caller}",
@@ -291,7 +291,7 @@ fn open_caller_directory(
             error => describe_error(error),
         })?;
     }
-    Ok(here)
+    Ok(current)
 }
 
 /// Opens a subdirectory, if it is not a link.
@@ -328,8 +328,8 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
 }
 
 fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
-    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
 }
 
 /// Describes why a directory cannot be used, as the end of a sentence about it.

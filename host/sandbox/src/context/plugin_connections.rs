@@ -14,10 +14,10 @@ pub struct PluginConnections(Option<Arc<ConnectionRules>>);
 pub(crate) struct ConnectionRules {
     pub(crate) rules: Vec<TcpRule>,
     /// Networks that the plugin can reach although they are not globally reachable.
-    pub(crate) opened: Vec<AddressRange>,
+    pub(crate) allowed_networks: Vec<AddressRange>,
     pub(crate) lookups: Arc<LookupLimiter>,
     /// The plugin's slots for lookups.
-    pub(crate) places: PluginLookups,
+    pub(crate) lookup_slots: PluginLookups,
 }
 
 impl PluginConnections {
@@ -26,13 +26,13 @@ impl PluginConnections {
     pub(crate) fn new(
         lookups: Arc<LookupLimiter>,
         rules: Vec<TcpRule>,
-        opened: Vec<AddressRange>,
+        allowed_networks: Vec<AddressRange>,
     ) -> Self {
         Self(Some(Arc::new(ConnectionRules {
             rules,
-            opened,
+            allowed_networks,
             lookups,
-            places: PluginLookups::new(),
+            lookup_slots: PluginLookups::new(),
         })))
     }
 

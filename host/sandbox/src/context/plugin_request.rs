@@ -36,7 +36,7 @@ pub enum PluginRequest<'a> {
 impl PluginRequest<'_> {
     /// Returns the error of a plugin that does not offer this kind of item. Callers that request
     /// only listed items never receive it.
-    pub(crate) fn not_offered(&self) -> GuestFailure {
+    pub(crate) fn not_offered_failure(&self) -> GuestFailure {
         GuestFailure::Failed(match self {
             Self::Tool { name, .. } => {
                 format!("There is no tool {name}: the plugin offers no tools.")

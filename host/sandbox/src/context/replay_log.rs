@@ -16,7 +16,7 @@ pub(crate) use self::finished_recording::OperationKind;
 pub use self::finished_recording::TapedCall;
 pub(crate) use self::recorded_operations::NotRecorded;
 pub use self::replay_tape::{ReplayDeviation, ReplayTape};
-pub use self::tape_reel::ReplayedValue;
+pub use self::tape_reel::ReplayInput;
 
 #[cfg(test)]
 mod tests;

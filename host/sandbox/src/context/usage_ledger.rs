@@ -45,9 +45,9 @@ const MAX_SCAN_ATTEMPTS: usize = 3;
 /// The ledgers of a server, by directory.
 #[derive(Debug)]
 pub(crate) struct LedgerRegistry {
-    known: Mutex<HashMap<InodeId, Weak<UsageLedger>>>,
-    recent: Mutex<VecDeque<Arc<UsageLedger>>>,
-    counting: Arc<Semaphore>,
+    ledgers: Mutex<HashMap<InodeId, Weak<UsageLedger>>>,
+    recent_ledgers: Mutex<VecDeque<Arc<UsageLedger>>>,
+    scan_permits: Arc<Semaphore>,
 }
 
 /// The usage of a directory.
@@ -55,16 +55,16 @@ pub(crate) struct LedgerRegistry {
 pub(crate) struct UsageLedger {
     /// The open directory. While it is open, no other directory can get its identity.
     folder: Arc<File>,
-    changing: Arc<tokio::sync::Mutex<()>>,
-    books: Mutex<UsageState>,
-    counting: Arc<Semaphore>,
+    change_lock: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<UsageState>,
+    scan_permits: Arc<Semaphore>,
 }
 
 /// The exclusive right to change a directory through this server.
 #[derive(Debug)]
 pub(crate) struct ChangePermit {
     ledger: Arc<UsageLedger>,
-    _alone: OwnedMutexGuard<()>,
+    _guard: OwnedMutexGuard<()>,
 }
 
 /// An open file of a call in a directory with a ledger.
@@ -83,7 +83,7 @@ pub(crate) struct CallQuota {
     /// directory has one through another mount.
     pub(crate) bounds: UsageBounds,
     /// The first bound that the call reached.
-    pub(crate) reached: Arc<OnceLock<Limit>>,
+    pub(crate) reached_limit: Arc<OnceLock<Limit>>,
 }
 
 /// The bounds of a directory, with the limits to report.
@@ -97,11 +97,11 @@ pub(crate) struct UsageBounds {
 
 impl Default for LedgerRegistry {
     fn default() -> Self {
-        let counting = Arc::new(Semaphore::new(MAX_CONCURRENT_SCANS));
+        let scan_permits = Arc::new(Semaphore::new(MAX_CONCURRENT_SCANS));
         Self {
-            known: Mutex::default(),
-            recent: Mutex::default(),
-            counting,
+            ledgers: Mutex::default(),
+            recent_ledgers: Mutex::default(),
+            scan_permits,
         }
     }
 }
@@ -115,60 +115,60 @@ impl LedgerRegistry {
         bounds: &UsageBounds,
     ) -> Result<Arc<UsageLedger>, Errno> {
         let ledger = self.get_or_create(folder)?;
-        let most = |bound: Option<(u64, Limit)>| bound.map_or(u64::MAX, |(most, _)| most);
-        lock(&ledger.books).raise_bounds(most(bounds.bytes), most(bounds.entries));
+        let max_bound = |bound: Option<(u64, Limit)>| bound.map_or(u64::MAX, |(most, _)| most);
+        lock(&ledger.state).raise_bounds(max_bound(bounds.bytes), max_bound(bounds.entries));
         Ok(ledger)
     }
 
     fn get_or_create(&self, folder: &Arc<File>) -> Result<Arc<UsageLedger>, Errno> {
         let key = inode_id(&fstat(folder)?);
-        let mut known = lock(&self.known);
-        if let Some(ledger) = known.get(&key).and_then(Weak::upgrade) {
+        let mut ledgers = lock(&self.ledgers);
+        if let Some(ledger) = ledgers.get(&key).and_then(Weak::upgrade) {
             return Ok(ledger);
         }
-        known.retain(|_, ledger| ledger.strong_count() > 0);
+        ledgers.retain(|_, ledger| ledger.strong_count() > 0);
         let ledger = Arc::new(UsageLedger::new(
             Arc::clone(folder),
-            Arc::clone(&self.counting),
+            Arc::clone(&self.scan_permits),
         ));
-        known.insert(key, Arc::downgrade(&ledger));
+        ledgers.insert(key, Arc::downgrade(&ledger));
         Ok(ledger)
     }
 
     /// Returns the ledger of a directory, if it exists.
     pub(crate) fn find(&self, folder: &File) -> Option<Arc<UsageLedger>> {
-        let known = lock(&self.known);
-        if known.is_empty() {
+        let ledgers = lock(&self.ledgers);
+        if ledgers.is_empty() {
             return None;
         }
-        known.get(&inode_id(&fstat(folder).ok()?))?.upgrade()
+        ledgers.get(&inode_id(&fstat(folder).ok()?))?.upgrade()
     }
 
     /// Caches a ledger for later calls, and evicts the least recently used one.
     pub(crate) fn cache(&self, ledger: &Arc<UsageLedger>) {
-        let mut recent = lock(&self.recent);
-        recent.retain(|other| !Arc::ptr_eq(other, ledger));
-        recent.push_back(Arc::clone(ledger));
-        if recent.len() > RECENT_LEDGERS_CAPACITY {
-            recent.pop_front();
+        let mut recent_ledgers = lock(&self.recent_ledgers);
+        recent_ledgers.retain(|other| !Arc::ptr_eq(other, ledger));
+        recent_ledgers.push_back(Arc::clone(ledger));
+        if recent_ledgers.len() > RECENT_LEDGERS_CAPACITY {
+            recent_ledgers.pop_front();
         }
     }
 }
 
 impl UsageLedger {
-    fn new(folder: Arc<File>, counting: Arc<Semaphore>) -> Self {
+    fn new(folder: Arc<File>, scan_permits: Arc<Semaphore>) -> Self {
         Self {
             folder,
-            changing: Arc::default(),
-            books: Mutex::default(),
-            counting,
+            change_lock: Arc::default(),
+            state: Mutex::default(),
+            scan_permits,
         }
     }
 
     /// Returns the ledger of an empty directory that belongs to one call.
     pub(crate) fn empty(folder: Arc<File>) -> Arc<Self> {
         let ledger = Self::new(folder, Arc::new(Semaphore::new(MAX_CONCURRENT_SCANS)));
-        lock(&ledger.books).record_scan(
+        lock(&ledger.state).record_scan(
             ScanResult::All(DirectoryUsage::default()),
             Instant::now(),
             Duration::MAX,
@@ -179,13 +179,13 @@ impl UsageLedger {
     /// Waits until the directory can be changed. Scans it if the last scan is stale. Dropping the
     /// future stops the scan.
     pub(crate) async fn change(self: &Arc<Self>) -> io::Result<ChangePermit> {
-        let alone = Arc::clone(&self.changing).lock_owned().await;
+        let guard = Arc::clone(&self.change_lock).lock_owned().await;
         let change = ChangePermit {
             ledger: Arc::clone(self),
-            _alone: alone,
+            _guard: guard,
         };
-        let stale = lock(&self.books).is_stale(Instant::now());
-        if stale {
+        let is_stale = lock(&self.state).is_stale(Instant::now());
+        if is_stale {
             change.scan().await
         } else {
             Ok(change)
@@ -194,17 +194,17 @@ impl UsageLedger {
 
     /// Waits until no call changes the directory.
     pub(crate) async fn wait_until_idle(&self) {
-        drop(self.changing.lock().await);
+        drop(self.change_lock.lock().await);
     }
 
     /// Records the result of a scan. If the scan stopped early, logs a warning for the operator,
     /// once until a scan succeeds.
-    fn record_scan(&self, found: ScanResult, at: Instant, took: Duration) {
-        let mut books = lock(&self.books);
-        let before = books.full_reason();
-        books.record_scan(found, at, took);
-        drop(books);
-        if let ScanResult::Full(full) = found
+    fn record_scan(&self, result: ScanResult, at: Instant, duration: Duration) {
+        let mut state = lock(&self.state);
+        let before = state.full_reason();
+        state.record_scan(result, at, duration);
+        drop(state);
+        if let ScanResult::Full(full) = result
             && full != FullReason::Quota
             && before != Some(full)
         {
@@ -215,14 +215,14 @@ impl UsageLedger {
     /// Records that a call has a file of the directory open. Returns `None` if it is not a regular
     /// file.
     pub(crate) fn track_open_file(self: &Arc<Self>, file: &File) -> Option<OpenFile> {
-        let mut books = lock(&self.books);
-        let found = fstat(file).ok()?;
-        if !FileType::from_raw_mode(found.st_mode).is_file() {
+        let mut state = lock(&self.state);
+        let stat = fstat(file).ok()?;
+        if !FileType::from_raw_mode(stat.st_mode).is_file() {
             return None;
         }
-        let nameless = (found.st_nlink == 0).then(|| file_length(&found));
-        let key = inode_id(&found);
-        books.record_open(key, nameless);
+        let nameless = (stat.st_nlink == 0).then(|| file_length(&stat));
+        let key = inode_id(&stat);
+        state.record_open(key, nameless);
         Some(OpenFile {
             ledger: Arc::clone(self),
             file: key,
@@ -232,7 +232,7 @@ impl UsageLedger {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        lock(&self.ledger.books).record_close(self.file);
+        lock(&self.ledger.state).record_close(self.file);
     }
 }
 
@@ -247,26 +247,26 @@ impl ChangePermit {
             }
         }
         // The semaphore is never closed.
-        let permit = Arc::clone(&self.ledger.counting).acquire_owned().await;
+        let permit = Arc::clone(&self.ledger.scan_permits).acquire_owned().await;
         let stop = StopSignal(Arc::default());
         let stopped = Arc::clone(&stop.0);
-        let counting = tokio::task::spawn_blocking(move || {
+        let scan = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let begun = Instant::now();
-            let mut counted = Err(Errno::AGAIN);
-            let most = lock(&self.ledger.books).max_bounds();
+            let start = Instant::now();
+            let mut result = Err(Errno::AGAIN);
+            let bounds = lock(&self.ledger.state).max_bounds();
             for _ in 0..MAX_SCAN_ATTEMPTS {
-                counted = directory_scan::scan_directory(&self.ledger.folder, most, &stopped);
-                if counted != Err(Errno::AGAIN) {
+                result = directory_scan::scan_directory(&self.ledger.folder, bounds, &stopped);
+                if result != Err(Errno::AGAIN) {
                     break;
                 }
             }
             let now = Instant::now();
             self.ledger
-                .record_scan(counted?, now, now.saturating_duration_since(begun));
+                .record_scan(result?, now, now.saturating_duration_since(start));
             Ok(self)
         });
-        counting.await.map_err(io::Error::other)?
+        scan.await.map_err(io::Error::other)?
     }
 
     /// Checks that there is space for `more`. If there is not, scans the directory again if this
@@ -293,7 +293,7 @@ impl ChangePermit {
 
     /// Returns whether another scan may find free space.
     pub(crate) fn may_gain_space(&self) -> bool {
-        lock(&self.ledger.books).may_gain_space(Instant::now())
+        lock(&self.ledger.state).may_gain_space(Instant::now())
     }
 
     /// Scans the directory again.
@@ -310,7 +310,7 @@ impl ChangePermit {
         match self.exceeded_bound(&quota.bounds, more) {
             None => Ok(()),
             Some(limit) => {
-                let _ = quota.reached.set(limit);
+                let _ = quota.reached_limit.set(limit);
                 Err(Errno::NOSPC.into())
             }
         }
@@ -323,33 +323,33 @@ impl ChangePermit {
         bounds: &UsageBounds,
         more: DirectoryUsage,
     ) -> Option<Limit> {
-        let holds = lock(&self.ledger.books).usage();
-        let exceeded = |bound: Option<(u64, Limit)>, holds: u64, more: u64| {
+        let usage = lock(&self.ledger.state).usage();
+        let exceeded = |bound: Option<(u64, Limit)>, used: u64, more: u64| {
             bound
-                .filter(|(most, _)| more > 0 && holds.saturating_add(more) > *most)
+                .filter(|(max, _)| more > 0 && used.saturating_add(more) > *max)
                 .map(|(_, limit)| limit)
         };
-        exceeded(bounds.bytes, holds.bytes, more.bytes)
-            .or_else(|| exceeded(bounds.entries, holds.entries, more.entries))
+        exceeded(bounds.bytes, usage.bytes, more.bytes)
+            .or_else(|| exceeded(bounds.entries, usage.entries, more.entries))
     }
 
     /// Records that entries were created, or removed if `change` is negative.
     pub(crate) fn add_entries(&self, change: i64) {
-        lock(&self.ledger.books).add_entries(change);
+        lock(&self.ledger.state).add_entries(change);
     }
 
     /// Records that the length of a file changed.
     pub(crate) fn update_length(&self, file: InodeId, before: u64, after: u64) {
-        lock(&self.ledger.books).update_length(file, before, after);
+        lock(&self.ledger.state).update_length(file, before, after);
     }
 
     /// Records that one name of a file was removed. After the last name, its space is freed at
     /// once, or when the file is closed.
     pub(crate) fn record_removal(&self, file: &File) {
-        if let Ok(found) = fstat(file)
-            && found.st_nlink == 0
+        if let Ok(stat) = fstat(file)
+            && stat.st_nlink == 0
         {
-            lock(&self.ledger.books).record_unlinked(inode_id(&found), file_length(&found));
+            lock(&self.ledger.state).record_unlinked(inode_id(&stat), file_length(&stat));
         }
     }
 }

@@ -77,11 +77,11 @@ pub(crate) fn find_interface<'a>(exports: &[&'a str]) -> Result<Option<&'a str>,
     match exports.iter().find(|name| {
         UNSUPPORTED_PREFIXES
             .iter()
-            .any(|other| name.starts_with(other))
+            .any(|prefix| name.starts_with(prefix))
     }) {
-        Some(name) if !name.starts_with("act:tools/types") => {
-            Err(PrepareError::OtherTools(clean_line(name, MAX_ERROR_BYTES)))
-        }
+        Some(name) if !name.starts_with("act:tools/types") => Err(
+            PrepareError::UnsupportedToolInterface(clean_line(name, MAX_ERROR_BYTES)),
+        ),
         _ => Ok(None),
     }
 }
@@ -149,14 +149,14 @@ impl LinkedActComponent {
         // The future is large. Boxing keeps its size out of calls to other kinds of components.
         let (listed,) = Box::pin(list.call_async(store, (Vec::new(),))).await?;
         Ok(match listed {
-            Ok(listed) => tools::description(listed.tools).into(),
+            Ok(listed) => tools::convert_tools(listed.tools).into(),
             Err(error) => {
                 let why = clean_line(&error_to_failure(error, "").into_text(), MAX_ERROR_BYTES);
                 let refused = format!(
                     "its {LIST_TOOLS} failed: {why} (it was called without a grant, without metadata and without a session)"
                 );
                 RawDescription {
-                    refused: Some(refused),
+                    refusal_reason: Some(refused),
                     ..RawDescription::default()
                 }
             }
@@ -220,7 +220,7 @@ fn join_texts(parts: &[ResultPart]) -> String {
 }
 
 /// Converts an error of the guest. `preceding_text` is the text that the tool returned before it.
-fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
+fn error_to_failure(error: ActError, preceding_text: &str) -> GuestFailure {
     let ActError {
         kind,
         message,
@@ -233,12 +233,12 @@ fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
         message.as_str()
     };
     match kind.as_str() {
-        INVALID_ARGUMENTS => GuestFailure::InvalidArguments(format!("{before}{message}")),
+        INVALID_ARGUMENTS => GuestFailure::InvalidArguments(format!("{preceding_text}{message}")),
         NO_SESSION => GuestFailure::Failed(format!(
-            "{before}{message} ({kind}: the server opens no sessions of act:sessions)"
+            "{preceding_text}{message} ({kind}: the server opens no sessions of act:sessions)"
         )),
         _ => GuestFailure::Failed(format!(
-            "{before}{message} ({})",
+            "{preceding_text}{message} ({})",
             clean_line(&kind, MAX_ERROR_KIND_BYTES)
         )),
     }
@@ -276,7 +276,7 @@ mod tests {
         ] {
             assert_eq!(
                 find_interface(&[other]),
-                Err(PrepareError::OtherTools(other.to_owned()))
+                Err(PrepareError::UnsupportedToolInterface(other.to_owned()))
             );
         }
     }

@@ -32,8 +32,8 @@ pub(crate) async fn run_command(
     command: &LinkedCommand,
     store: &mut Store<StoreState>,
 ) -> wasmtime::Result<Result<ToolResult, GuestFailure>> {
-    let done = match command.instantiate(store).await?.run(store).await {
-        Ok(done) => done.map_err(|()| 1),
+    let outcome = match command.instantiate(store).await?.run(store).await {
+        Ok(result) => result.map_err(|()| 1),
         Err(error) => match error.downcast_ref::<I32Exit>() {
             Some(I32Exit(0)) => Ok(()),
             Some(I32Exit(code)) => Err(*code),
@@ -41,16 +41,17 @@ pub(crate) async fn run_command(
         },
     };
     let (stdout, stderr) = store.data().stdio.captured();
-    if let Err(code) = done {
-        let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&store.data().secrets));
-        let said = [stderr.trim(), stdout.trim()]
+    if let Err(code) = outcome {
+        let [stdout, stderr] =
+            [stdout, stderr].map(|captured| captured.scrubbed(&store.data().secrets));
+        let output = [stderr.trim(), stdout.trim()]
             .into_iter()
             .find(|text| !text.is_empty());
-        let said = said.map_or_else(
+        let message = output.map_or_else(
             || format!("The command exited with code {code}."),
             str::to_owned,
         );
-        return Ok(Err(GuestFailure::Failed(said)));
+        return Ok(Err(GuestFailure::Failed(message)));
     }
     let stdout = stdout.text();
     // A JSON object is structured content as well.

@@ -22,7 +22,7 @@ use wasmtime::{Engine, Store};
 
 use self::interface::{ExportedInterface, ExportedInterfaces};
 use crate::component::contract_interface::{ContractInterface, export_names};
-use crate::component::contract_versions::SERVED_VERSIONS;
+use crate::component::contract_versions::SUPPORTED_VERSIONS;
 use crate::component::prepare_error::PrepareError;
 use crate::context::plugin_request::PluginRequest;
 use crate::reply::guest_reply::{GuestFailure, GuestReply};
@@ -35,7 +35,7 @@ const HOST_PREFIX: &str = "toolbay:plugin/host@";
 pub(crate) struct ContractComponent {
     adapter: ContractAdapter,
     /// The interfaces that it exports.
-    parts: BTreeSet<ContractInterface>,
+    interfaces: BTreeSet<ContractInterface>,
 }
 
 /// The converter for the types of one version.
@@ -65,34 +65,34 @@ impl ExportedContract {
     pub(crate) fn find<'a>(
         exports: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Self>, PrepareError> {
-        let mut found: Option<Self> = None;
+        let mut contract: Option<Self> = None;
         for name in exports {
-            let Some((part, version)) = ContractInterface::from_export(name) else {
+            let Some((interface, version)) = ContractInterface::from_export(name) else {
                 continue;
             };
             let Ok(version) = Version::parse(version) else {
                 continue;
             };
-            let found = found.get_or_insert_with(|| Self {
+            let exported = contract.get_or_insert_with(|| Self {
                 version: version.clone(),
                 names: BTreeMap::new(),
             });
-            if found.version != version {
-                let first = found.names.values().next().cloned().unwrap_or_default();
+            if exported.version != version {
+                let first = exported.names.values().next().cloned().unwrap_or_default();
                 return Err(PrepareError::SeveralVersions(first, name.to_owned()));
             }
-            found.names.insert(part, name.to_owned());
+            exported.names.insert(interface, name.to_owned());
         }
-        match found {
-            Some(found)
-                if found
+        match contract {
+            Some(exported)
+                if exported
                     .names
                     .keys()
-                    .all(|part| *part == ContractInterface::Completion) =>
+                    .all(|interface| *interface == ContractInterface::Completion) =>
             {
-                Err(PrepareError::NothingToComplete(found.name().to_owned()))
+                Err(PrepareError::NothingToComplete(exported.name().to_owned()))
             }
-            found => Ok(found),
+            other => Ok(other),
         }
     }
 
@@ -115,8 +115,11 @@ impl ContractComponent {
         let adapter = match (version.major, version.minor) {
             (0, 1 | 2) => {
                 let mut interfaces = ExportedInterfaces::new();
-                for (part, name) in names {
-                    interfaces.insert(*part, ExportedInterface::find(engine, component, name)?);
+                for (interface, name) in names {
+                    interfaces.insert(
+                        *interface,
+                        ExportedInterface::find(engine, component, name)?,
+                    );
                 }
                 if version.minor == 1 {
                     ContractAdapter::V0_1(v0_1::Adapter::new(&interfaces, pre)?)
@@ -133,7 +136,7 @@ impl ContractComponent {
         };
         Ok(Self {
             adapter,
-            parts: names.keys().copied().collect(),
+            interfaces: names.keys().copied().collect(),
         })
     }
 
@@ -152,11 +155,11 @@ impl ContractComponent {
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,
-        asked: PluginRequest<'_>,
+        plugin_request: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         match &self.adapter {
-            ContractAdapter::V0_1(adapter) => adapter.call(store, asked).await,
-            ContractAdapter::V0_2(adapter) => adapter.call(store, asked).await,
+            ContractAdapter::V0_1(adapter) => adapter.call(store, plugin_request).await,
+            ContractAdapter::V0_2(adapter) => adapter.call(store, plugin_request).await,
         }
     }
 }
@@ -164,12 +167,12 @@ impl ContractComponent {
 /// Formats the exported interfaces for messages.
 impl fmt::Display for ContractComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [(oldest, _), (newest, _)] = SERVED_VERSIONS;
+        let [(oldest, _), (newest, _)] = SUPPORTED_VERSIONS;
         let version = match self.adapter {
             ContractAdapter::V0_1(_) => oldest,
             ContractAdapter::V0_2(_) => newest,
         };
-        f.write_str(&export_names(&self.parts, version))
+        f.write_str(&export_names(&self.interfaces, version))
     }
 }
 

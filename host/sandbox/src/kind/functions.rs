@@ -43,7 +43,7 @@ pub(crate) struct FunctionTools {
     /// The functions, by tool name.
     by_tool: BTreeMap<String, FunctionTool>,
     /// Messages about the functions that are not offered, with the reasons.
-    refused: Vec<String>,
+    rejections: Vec<String>,
 }
 
 /// A function that a tool calls.
@@ -78,38 +78,41 @@ struct FunctionExport {
 ///
 /// Returns the reasons if there are no such functions. The text is empty if the component exports
 /// no functions.
-pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFunctions, String> {
+pub(crate) fn find_functions(
+    engine: &Engine,
+    component: &Component,
+) -> Result<UnlinkedFunctions, String> {
     let exports = exported_functions(engine, component);
-    let names = tool_names(&exports);
-    let mut found = UnlinkedFunctions::default();
+    let names = choose_tool_names(&exports);
+    let mut functions = UnlinkedFunctions::default();
     let mut budget = SignatureBudget::default();
-    let mut further = 0_u64;
+    let mut omitted_count = 0_u64;
     for (export, tool) in exports.into_iter().zip(names) {
-        let what = match &export.interface {
+        let export_name = match &export.interface {
             Some(interface) => format!("{interface}#{}", export.name),
             None => export.name.clone(),
         };
         match FunctionTool::new(export, &tool, &mut budget) {
-            Ok(function) => drop(found.by_tool.insert(tool, function)),
-            Err(why) if found.refused.len() < MAX_REFUSED_LISTED => {
-                found.refused.push(format!(
+            Ok(function) => drop(functions.by_tool.insert(tool, function)),
+            Err(why) if functions.rejections.len() < MAX_REFUSED_LISTED => {
+                functions.rejections.push(format!(
                     "function {} is not offered: {why}",
-                    clean_line(&what, MAX_FUNCTION_NAME_BYTES)
+                    clean_line(&export_name, MAX_FUNCTION_NAME_BYTES)
                 ));
             }
-            Err(_) => further += 1,
+            Err(_) => omitted_count += 1,
         }
     }
-    if further > 0 {
-        found.refused.push(format!(
+    if omitted_count > 0 {
+        functions.rejections.push(format!(
             "{} further functions are not offered",
-            format_thousands(further)
+            format_thousands(omitted_count)
         ));
     }
-    if found.by_tool.is_empty() {
-        Err(found.refused.join("; "))
+    if functions.by_tool.is_empty() {
+        Err(functions.rejections.join("; "))
     } else {
-        Ok(found)
+        Ok(functions)
     }
 }
 
@@ -117,14 +120,14 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFun
 #[derive(Default)]
 pub(crate) struct UnlinkedFunctions {
     by_tool: BTreeMap<String, FunctionTool>,
-    refused: Vec<String>,
+    rejections: Vec<String>,
 }
 
 impl UnlinkedFunctions {
     /// Returns `preferred`, with a numeric suffix if a tool already has this name.
-    pub(crate) fn free_name(&self, wanted: &str) -> String {
-        let numbered = (2..).map(|n| format!("{wanted}_{n}"));
-        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+    pub(crate) fn free_name(&self, preferred: &str) -> String {
+        let numbered = (2..).map(|n| format!("{preferred}_{n}"));
+        let mut names = std::iter::once(preferred.to_owned()).chain(numbered);
         names
             .find(|name| !self.by_tool.contains_key(name))
             .unwrap_or_default()
@@ -135,7 +138,7 @@ impl UnlinkedFunctions {
         FunctionTools {
             pre,
             by_tool: self.by_tool,
-            refused: self.refused,
+            rejections: self.rejections,
         }
     }
 }
@@ -180,7 +183,7 @@ fn exported_functions(engine: &Engine, component: &Component) -> Vec<FunctionExp
     exports
 }
 
-/// Returns whether `name` is a function that componentize-qjs or componentize-py adds, or that
+/// Returns whether `choose_name` is a function that componentize-qjs or componentize-py adds, or that
 /// `toolbay optimize` calls.
 pub(crate) fn is_runtime_helper(name: &str) -> bool {
     matches!(
@@ -191,7 +194,7 @@ pub(crate) fn is_runtime_helper(name: &str) -> bool {
 
 /// Chooses the names of the tools: the name of the function if it is unique. Otherwise, the name of
 /// the interface precedes it, or if necessary the full name of the export.
-fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
+fn choose_tool_names(exports: &[FunctionExport]) -> Vec<String> {
     let short = |export: &FunctionExport| export.name.clone();
     let middle = |export: &FunctionExport| match &export.interface {
         Some(interface) => {
@@ -212,33 +215,34 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
         ),
         None => export.name.clone(),
     };
-    let count = |of: &dyn Fn(&FunctionExport) -> String| {
+    let count = |name_of: &dyn Fn(&FunctionExport) -> String| {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for export in exports {
-            *counts.entry(of(export)).or_default() += 1;
+            *counts.entry(name_of(export)).or_default() += 1;
         }
         counts
     };
-    let shorts = count(&short);
-    let middles = count(&middle);
-    let mut taken = BTreeSet::new();
-    let name = |export: &FunctionExport| {
-        let wanted = if shorts.get(&short(export)) == Some(&1) || export.interface.is_none() {
-            short(export)
-        } else if middles.get(&middle(export)) == Some(&1) {
-            middle(export)
-        } else {
-            long(export)
-        };
-        let numbered = (2..).map(|n| format!("{wanted}_{n}"));
-        let name = std::iter::once(wanted.clone())
+    let short_counts = count(&short);
+    let middle_counts = count(&middle);
+    let mut used_names = BTreeSet::new();
+    let choose_name = |export: &FunctionExport| {
+        let preferred =
+            if short_counts.get(&short(export)) == Some(&1) || export.interface.is_none() {
+                short(export)
+            } else if middle_counts.get(&middle(export)) == Some(&1) {
+                middle(export)
+            } else {
+                long(export)
+            };
+        let numbered = (2..).map(|n| format!("{preferred}_{n}"));
+        let name = std::iter::once(preferred.clone())
             .chain(numbered)
-            .find(|name| !taken.contains(name))
-            .unwrap_or(wanted);
-        taken.insert(name.clone());
+            .find(|name| !used_names.contains(name))
+            .unwrap_or(preferred);
+        used_names.insert(name.clone());
         name
     };
-    exports.iter().map(name).collect()
+    exports.iter().map(choose_name).collect()
 }
 
 impl FunctionTool {
@@ -324,13 +328,13 @@ impl FunctionTool {
     }
 
     fn definition(&self, tool: &str, docs: Option<&FunctionDocs>) -> ToolDefinition {
-        let words = |path: &str| docs.and_then(|docs| docs.parts.get(path).cloned());
-        let input = schema::object_schema(&self.parameters, ValueDirection::Input, "", &words);
+        let docs_at = |path: &str| docs.and_then(|docs| docs.parts.get(path).cloned());
+        let input = schema::object_schema(&self.parameters, ValueDirection::Input, "", &docs_at);
         let output = self.returns.success_type().filter(|shape| **shape != WitType::String).map(|shape| match shape {
-            WitType::Record(fields) => schema::object_schema(fields, ValueDirection::Output, RESULT_PREFIX, &words),
+            WitType::Record(fields) => schema::object_schema(fields, ValueDirection::Output, RESULT_PREFIX, &docs_at),
             shape => json!({
                 "type": "object",
-                "properties": {RESULT_MEMBER: schema::type_schema(shape, ValueDirection::Output, RESULT_PREFIX, &words)},
+                "properties": {RESULT_MEMBER: schema::type_schema(shape, ValueDirection::Output, RESULT_PREFIX, &docs_at)},
                 "required": [RESULT_MEMBER],
                 "additionalProperties": false,
             }),
@@ -396,28 +400,28 @@ impl FunctionTools {
 
     /// Returns the names of the tools in `description` that have only a generated description.
     pub(crate) fn undocumented_tools(&self, description: &ComponentDescription) -> Vec<String> {
-        let is_wordless = |tool: &&ToolDefinition| {
+        let is_undocumented = |tool: &&ToolDefinition| {
             let function = self.by_tool.get(&tool.name);
             function.is_some_and(|function| tool.description.as_ref() == Some(&function.summary()))
         };
         description
             .tools
             .iter()
-            .filter(is_wordless)
+            .filter(is_undocumented)
             .map(|tool| tool.name.clone())
             .collect()
     }
 
     /// Returns messages about the functions that are not offered.
-    pub(crate) fn refused(&self) -> &[String] {
-        &self.refused
+    pub(crate) fn rejections(&self) -> &[String] {
+        &self.rejections
     }
 
     /// Calls the function of `tool` in the instance `existing`, or in a new one.
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,
-        within: Option<Instance>,
+        existing: Option<Instance>,
         tool: &str,
         arguments: &str,
     ) -> wasmtime::Result<Result<ToolResult, GuestFailure>> {
@@ -428,29 +432,30 @@ impl FunctionTools {
         };
         // wasmtime limits the values that a guest passes to the host. Apply the same limit to those
         // that the guest receives.
-        let mut room = store.hostcall_fuel() / size_of::<Val>();
+        let mut remaining_values = store.hostcall_fuel() / size_of::<Val>();
         let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
-        let parameters = match value::from_object(&function.parameters, &arguments, "", &mut room) {
-            Ok(parameters) => parameters,
-            Err(why) => return Ok(Err(GuestFailure::InvalidArguments(why))),
-        };
+        let parameters =
+            match value::from_object(&function.parameters, &arguments, "", &mut remaining_values) {
+                Ok(parameters) => parameters,
+                Err(why) => return Ok(Err(GuestFailure::InvalidArguments(why))),
+            };
         drop(arguments);
-        let instance = match within {
+        let instance = match existing {
             Some(instance) => instance,
             None => self.pre.instantiate_async(&mut *store).await?,
         };
-        let Some(entry) = instance.get_func(&mut *store, function.export) else {
+        let Some(callee) = instance.get_func(&mut *store, function.export) else {
             wasmtime::bail!("its function {tool} no longer exists");
         };
         let mut results = match function.returns {
             ReturnType::Nothing => vec![],
             _ => vec![Val::Bool(false)],
         };
-        entry
+        callee
             .call_async(&mut *store, &parameters, &mut results)
             .await?;
         match function.convert_results(&results) {
-            Some(answer) => Ok(answer),
+            Some(result) => Ok(result),
             None => {
                 wasmtime::bail!("its function {tool} returned a value that does not match its type")
             }

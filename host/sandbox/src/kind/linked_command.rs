@@ -67,7 +67,7 @@ impl CommandInstance {
             Self::P2(command) => command.wasi_cli_run().call_run(&mut *store).await,
             Self::P3(run) => Box::pin(run.call_async(&mut *store, ()))
                 .await
-                .map(|(done,)| done),
+                .map(|(result,)| result),
         }
     }
 }

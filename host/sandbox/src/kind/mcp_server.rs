@@ -21,7 +21,7 @@ use toolbay_guest_mcp::{
 use toolbay_model::{CallJournal, GuestServerProtocol};
 use wasmtime::Store;
 
-use self::message_reader::MessageIntake;
+use self::message_reader::GuestMessageReader;
 pub(crate) use self::message_reader::RequestReply;
 use crate::capability::input_request::MissingCapability;
 use crate::context::plugin_request::PluginRequest;
@@ -45,15 +45,15 @@ pub(crate) enum ServerTransport<'a> {
 
 /// Sends a request to a guest, in a new instance.
 pub(crate) async fn call(
-    wire: ServerTransport<'_>,
+    transport: ServerTransport<'_>,
     store: &mut Store<StoreState>,
-    manner: &GuestServerProtocol,
-    asked: PluginRequest<'_>,
+    protocol: &GuestServerProtocol,
+    plugin_request: PluginRequest<'_>,
 ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
     let journal = store.data().question_context.journal();
-    let ask = match asked {
+    let method = match plugin_request {
         PluginRequest::Tool { name, arguments } => {
-            let headers = manner
+            let headers = protocol
                 .headers
                 .get(name)
                 .map(Vec::as_slice)
@@ -68,26 +68,33 @@ pub(crate) async fn call(
         PluginRequest::Resource { uri } => GuestMethod::Resource { uri },
         PluginRequest::Completion(request) => GuestMethod::Completion(request),
     };
-    let outcome =
-        match self::send_request(wire, store, manner, &ask, &journal_answers(&journal)).await? {
-            RequestReply::Outcome(RequestOutcome::Result(result)) => Ok(result),
-            RequestReply::Outcome(RequestOutcome::Error(problem))
-                if !problem.missing_capabilities.is_empty() =>
-            {
-                return Err(MissingCapability::new(problem.missing_capabilities).into());
-            }
-            RequestReply::Outcome(RequestOutcome::Error(problem)) => Err(problem),
-            RequestReply::NotMcp(status, body) => {
-                let shown = reply_conversion::describe_status(status, &body);
-                return Ok(Err(GuestFailure::Failed(format!(
-                    "The MCP server answered {shown}."
-                ))));
-            }
-            RequestReply::Malformed(why) => return Ok(Err(GuestFailure::Malformed(why))),
-        };
-    match reply_conversion::convert_response(asked, outcome) {
-        Ok(reply_conversion::ReplyText::Reply(returned)) => Ok(Ok(returned)),
-        Ok(reply_conversion::ReplyText::Questions(posed, state)) => {
+    let outcome = match self::send_request(
+        transport,
+        store,
+        protocol,
+        &method,
+        &journal_answers(&journal),
+    )
+    .await?
+    {
+        RequestReply::Outcome(RequestOutcome::Result(result)) => Ok(result),
+        RequestReply::Outcome(RequestOutcome::Error(problem))
+            if !problem.missing_capabilities.is_empty() =>
+        {
+            return Err(MissingCapability::new(problem.missing_capabilities).into());
+        }
+        RequestReply::Outcome(RequestOutcome::Error(problem)) => Err(problem),
+        RequestReply::NotMcp(status, body) => {
+            let description = reply_conversion::describe_status(status, &body);
+            return Ok(Err(GuestFailure::Failed(format!(
+                "The MCP server answered {description}."
+            ))));
+        }
+        RequestReply::Malformed(why) => return Ok(Err(GuestFailure::Malformed(why))),
+    };
+    match reply_conversion::convert_response(plugin_request, outcome) {
+        Ok(reply_conversion::ConvertedResponse::Reply(reply)) => Ok(Ok(reply)),
+        Ok(reply_conversion::ConvertedResponse::Questions(questions, state)) => {
             let state = state.map(|state| {
                 (
                     STATE_KEY.to_owned(),
@@ -97,7 +104,7 @@ pub(crate) async fn call(
             let why = store
                 .data()
                 .question_context
-                .ask_with_state(&posed, state.into_iter().collect())?;
+                .ask_with_state(&questions, state.into_iter().collect())?;
             Ok(Err(GuestFailure::Failed(format!(
                 "The MCP server's question cannot be asked: {why}."
             ))))
@@ -110,12 +117,13 @@ pub(crate) async fn call(
 /// client can send unsolicited answers under any key, so the state is read only from a journal that
 /// the host has sealed.
 fn journal_answers(journal: &Arc<CallJournal>) -> QuestionAnswers<'_> {
-    let own = journal
+    let state_text = journal
         .answers
         .get(STATE_KEY)
         .filter(|_| journal.rounds > 0);
-    let own = own.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-    let state = own.and_then(|json| json.get(STATE_KEY)?.as_str().map(str::to_owned));
+    let state_json =
+        state_text.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let state = state_json.and_then(|json| json.get(STATE_KEY)?.as_str().map(str::to_owned));
     let responses = journal.answers.iter().filter(|(key, _)| *key != STATE_KEY);
     QuestionAnswers {
         responses: responses
@@ -127,97 +135,108 @@ fn journal_answers(journal: &Arc<CallJournal>) -> QuestionAnswers<'_> {
 
 /// Sends one request to a new instance, after the handshake if the guest needs one.
 pub(crate) async fn send_request(
-    wire: ServerTransport<'_>,
+    transport: ServerTransport<'_>,
     store: &mut Store<StoreState>,
-    manner: &GuestServerProtocol,
-    ask: &GuestMethod<'_>,
+    protocol: &GuestServerProtocol,
+    method: &GuestMethod<'_>,
     answers: &QuestionAnswers<'_>,
 ) -> wasmtime::Result<RequestReply> {
     // In a session, a guest sends its requests during the call, and the host would have to answer
     // them immediately. So the host declares no capabilities.
-    let capabilities = if manner.revision == STATELESS {
+    let capabilities = if protocol.revision == STATELESS {
         store.data().question_context.capabilities()
     } else {
         serde_json::Map::default()
     };
-    let mut speaker = GuestConversation::new(&manner.revision, ClientDescription { capabilities });
-    let shakes_hands = !speaker.is_stateless() && !matches!(ask, GuestMethod::Initialize);
-    match wire {
+    let mut guest_conversation =
+        GuestConversation::new(&protocol.revision, ClientDescription { capabilities });
+    let needs_handshake =
+        !guest_conversation.is_stateless() && !matches!(method, GuestMethod::Initialize);
+    match transport {
         ServerTransport::Http(pre) => {
-            let path = manner.path.as_deref().unwrap_or("/");
+            let path = protocol.path.as_deref().unwrap_or("/");
             let handler = pre.instantiate(store).await?;
-            if shakes_hands {
-                let greeting =
-                    speaker.next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
-                let (session, said) =
-                    http_transport::send_request(&handler, store, path, greeting, false).await?;
-                if let Err(said) = complete_handshake(&mut speaker, said, session) {
-                    return Ok(said);
+            if needs_handshake {
+                let initialize = guest_conversation
+                    .next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
+                let (session, reply) =
+                    http_transport::send_request(&handler, store, path, initialize, false).await?;
+                if let Err(failure) = complete_handshake(&mut guest_conversation, reply, session) {
+                    return Ok(failure);
                 }
-                let thanks =
-                    speaker.next_message(&GuestMethod::Initialized, &QuestionAnswers::default());
-                let (_, said) =
-                    http_transport::send_request(&handler, store, path, thanks, false).await?;
-                match said {
+                let initialized = guest_conversation
+                    .next_message(&GuestMethod::Initialized, &QuestionAnswers::default());
+                let (_, reply) =
+                    http_transport::send_request(&handler, store, path, initialized, false).await?;
+                match reply {
                     RequestReply::NotMcp(200..=299, _) => {}
-                    said => return Ok(handshake_error(&said)),
+                    unexpected => return Ok(handshake_error(&unexpected)),
                 }
             }
-            let (_, said) = http_transport::send_request(
+            let (_, reply) = http_transport::send_request(
                 &handler,
                 store,
                 path,
-                speaker.next_message(ask, answers),
+                guest_conversation.next_message(method, answers),
                 true,
             )
             .await?;
-            Ok(said)
+            Ok(reply)
         }
         ServerTransport::Stdio(pre) => {
-            let talk = store.data().stdio_transport.clone().unwrap_or_default();
-            let mut intake = MessageIntake::for_call(store);
+            let stdio_transport = store.data().stdio_transport.clone().unwrap_or_default();
+            let mut message_reader = GuestMessageReader::for_call(store);
             let command = pre.instantiate(store).await?;
-            let conversation = async {
-                if shakes_hands {
-                    let greeting =
-                        speaker.next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
-                    let said = stdio_client::send_request(&talk, &greeting, &mut intake).await?;
-                    if let Err(said) = complete_handshake(&mut speaker, said, None) {
-                        return Ok(said);
+            let exchange = async {
+                if needs_handshake {
+                    let initialize = guest_conversation
+                        .next_message(&GuestMethod::Initialize, &QuestionAnswers::default());
+                    let reply = stdio_client::send_request(
+                        &stdio_transport,
+                        &initialize,
+                        &mut message_reader,
+                    )
+                    .await?;
+                    if let Err(failure) = complete_handshake(&mut guest_conversation, reply, None) {
+                        return Ok(failure);
                     }
                     stdio_client::send_line(
-                        &talk,
-                        &speaker
+                        &stdio_transport,
+                        &guest_conversation
                             .next_message(&GuestMethod::Initialized, &QuestionAnswers::default())
                             .body,
-                        &intake,
+                        &message_reader,
                     )?;
                 }
-                stdio_client::send_request(&talk, &speaker.next_message(ask, answers), &mut intake)
-                    .await
+                stdio_client::send_request(
+                    &stdio_transport,
+                    &guest_conversation.next_message(method, answers),
+                    &mut message_reader,
+                )
+                .await
             };
             let guest = async {
-                let ended = command.run(store).await;
-                stdio_client::exit_result(ended)
+                let run_result = command.run(store).await;
+                stdio_client::exit_result(run_result)
             };
-            let silent = || wasmtime::bail!("it ended without an answer");
-            run_until::run_until(guest, conversation, true, silent).await
+            let missing_reply = || wasmtime::bail!("it ended without an answer");
+            run_until::run_until(guest, exchange, true, missing_reply).await
         }
     }
 }
 
 /// Processes the guest's response to the handshake.
 fn complete_handshake(
-    speaker: &mut GuestConversation,
-    said: RequestReply,
+    guest_conversation: &mut GuestConversation,
+    reply: RequestReply,
     session: Option<String>,
 ) -> Result<(), RequestReply> {
-    let RequestReply::Outcome(RequestOutcome::Result(result)) = said else {
-        return Err(handshake_error(&said));
+    let RequestReply::Outcome(RequestOutcome::Result(result)) = reply else {
+        return Err(handshake_error(&reply));
     };
     match lists::parse_initialize_result(&result) {
         Ok(server) => {
-            speaker.complete_handshake(&server.revision, session);
+            guest_conversation.complete_handshake(&server.revision, session);
             Ok(())
         }
         Err(why) => Err(RequestReply::Malformed(format!(
@@ -226,14 +245,14 @@ fn complete_handshake(
     }
 }
 
-fn handshake_error(said: &RequestReply) -> RequestReply {
+fn handshake_error(reply: &RequestReply) -> RequestReply {
     RequestReply::Malformed(format!(
         "its handshake failed: {}",
-        reply_conversion::describe_response(said)
+        reply_conversion::describe_response(reply)
     ))
 }
 
 /// Describes a guest's response on one line, for messages.
-pub(crate) fn describe_response(said: &RequestReply) -> String {
-    reply_conversion::describe_response(said)
+pub(crate) fn describe_response(reply: &RequestReply) -> String {
+    reply_conversion::describe_response(reply)
 }

@@ -13,7 +13,7 @@ pub struct UncachedCode {
     /// The code, if it can be cached.
     pub(crate) code: Option<NamedTempFile>,
     /// The number of nested instances with functions, if the component has async functions.
-    pub(crate) tasked: Option<u32>,
+    pub(crate) async_instances: Option<u32>,
 }
 
 /// A compiled plugin file.
@@ -25,8 +25,8 @@ pub struct CompiledFile {
     pub(crate) remarks: Vec<String>,
     pub(crate) about: PluginSummary,
     /// True if it is a command that might be an MCP server.
-    pub(crate) speaks: bool,
-    pub(crate) scratch: UncachedCode,
+    pub(crate) may_be_mcp_server: bool,
+    pub(crate) uncached_code: UncachedCode,
 }
 
 impl CompiledFile {
@@ -42,7 +42,7 @@ impl CompiledFile {
     /// must run on a thread that can block.
     pub fn description(&mut self, listed: RawDescription) -> ComponentDescription {
         self.prepared
-            .set_mcp_endpoint(listed.description.manner.clone());
+            .set_server_protocol(listed.description.manner.clone());
         let mut description = self.prepared.description(listed, &self.docs);
         description.remarks.extend(self.remarks.iter().cloned());
         description
@@ -50,6 +50,6 @@ impl CompiledFile {
 
     /// Returns the component to call, the code to cache, and the information about the file.
     pub fn into_parts(self) -> (PreparedComponent, UncachedCode, PluginSummary) {
-        (self.prepared, self.scratch, self.about)
+        (self.prepared, self.uncached_code, self.about)
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct LinkedEngine {
 }
 
 impl LinkedEngine {
-    fn new(engine: Engine, concurrent: bool) -> anyhow::Result<Self> {
-        let linker = build_linker(&engine, concurrent)
+    fn new(engine: Engine, is_async: bool) -> anyhow::Result<Self> {
+        let linker = build_linker(&engine, is_async)
             .map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
         Ok(Self { engine, linker })
     }
@@ -30,7 +30,7 @@ impl LinkedEngine {
 
 /// The two engines and their shared settings.
 pub(crate) struct EnginePair {
-    ordinary: LinkedEngine,
+    sync_engine: LinkedEngine,
     /// The engine for components with async functions, or the error that prevented its
     /// construction.
     async_engine: OnceLock<Result<LinkedEngine, String>>,
@@ -50,16 +50,16 @@ impl EnginePair {
         slots: u32,
         stack: ByteSize,
         ceiling: Limits,
-        is_concurrent: bool,
+        allows_async: bool,
     ) -> anyhow::Result<Self> {
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let ticker = EpochTicker::start(&engine)?;
-        let ordinary = LinkedEngine::new(engine, false)?;
-        let concurrent = OnceLock::new();
+        let sync_engine = LinkedEngine::new(engine, false)?;
+        let async_engine = OnceLock::new();
         Ok(Self {
-            ordinary,
-            async_engine: concurrent,
-            allows_async: is_concurrent,
+            sync_engine,
+            async_engine,
+            allows_async,
             slots,
             stack,
             ceiling,
@@ -68,7 +68,7 @@ impl EnginePair {
     }
 
     pub(crate) fn sync_engine(&self) -> &LinkedEngine {
-        &self.ordinary
+        &self.sync_engine
     }
 
     /// Returns the engine for a component with async functions in `async_instances` instances, or
@@ -78,14 +78,14 @@ impl EnginePair {
     /// # Errors
     ///
     /// Returns the reason why there is no engine for components with async functions.
-    pub(crate) fn engine_for(&self, tasked: Option<u32>) -> Result<&LinkedEngine, String> {
-        if tasked.is_none() {
-            return Ok(&self.ordinary);
+    pub(crate) fn engine_for(&self, async_instances: Option<u32>) -> Result<&LinkedEngine, String> {
+        if async_instances.is_none() {
+            return Ok(&self.sync_engine);
         }
         if !self.allows_async {
             return Err("engine.async is false".to_owned());
         }
-        let made = self.async_engine.get_or_init(|| {
+        let async_engine = self.async_engine.get_or_init(|| {
             let engine = engine::build_async(self.slots, self.stack, &self.ceiling);
             let linked = engine
                 .map_err(|error| format!("{error:#}"))
@@ -97,7 +97,7 @@ impl EnginePair {
                 format!("cannot prepare the engine of components with async functions: {why}")
             })
         });
-        made.as_ref().map_err(Clone::clone)
+        async_engine.as_ref().map_err(Clone::clone)
     }
 
     /// Returns the number of slots of the pool of each engine, or `None` without a pool.
@@ -106,8 +106,8 @@ impl EnginePair {
     }
 
     /// Returns whether the configuration allows the engine that [`EnginePair::engine_for`] returns.
-    pub(crate) fn supports(&self, tasked: Option<u32>) -> bool {
-        tasked.is_none() || self.allows_async
+    pub(crate) fn supports(&self, async_instances: Option<u32>) -> bool {
+        async_instances.is_none() || self.allows_async
     }
 
     /// Returns the fingerprint of the pool that code must fit into: see
@@ -126,9 +126,13 @@ impl EnginePair {
 
     /// Returns the number of pool entries in use. It is zero if no guest is alive.
     pub(crate) fn pool_usage(&self) -> u64 {
-        let concurrent = self.async_engine.get().and_then(|made| made.as_ref().ok());
-        let both = std::iter::once(&self.ordinary).chain(concurrent);
-        both.filter_map(|linked| linked.engine.pooling_allocator_metrics())
+        let async_engine = self
+            .async_engine
+            .get()
+            .and_then(|result| result.as_ref().ok());
+        let engines = std::iter::once(&self.sync_engine).chain(async_engine);
+        engines
+            .filter_map(|linked| linked.engine.pooling_allocator_metrics())
             .map(|pool| {
                 let parts = pool.memories() + pool.tables() + pool.stacks();
                 pool.component_instances() + pool.core_instances() + parts as u64
@@ -138,7 +142,7 @@ impl EnginePair {
 
     /// Returns whether the engine for components with async functions was built.
     #[cfg(test)]
-    fn is_concurrent_made(&self) -> bool {
+    fn has_async_engine(&self) -> bool {
         self.async_engine.get().is_some()
     }
 }
@@ -175,7 +179,7 @@ mod tests {
                 .to_string()
         };
         assert_eq!(two(&ordinary), r#"{"result":2}"#);
-        assert!(!sandbox.engines().is_concurrent_made());
+        assert!(!sandbox.engines().has_async_engine());
         let text = format!(
             r#"(component {MODULE} (core func $return (canon task.return (result u32)))
               (core instance $i (instantiate $m (with "" (instance (export "return" (func $return))))))
@@ -184,7 +188,7 @@ mod tests {
                 (canon lift (core func $i "three") async (callback (core func $i "callback")))))"#
         );
         let concurrent = TrialComponent::new(&sandbox, wat::parse_str(text).unwrap()).unwrap();
-        assert!(sandbox.engines().is_concurrent_made());
+        assert!(sandbox.engines().has_async_engine());
         let three = concurrent
             .call("three", &json!({}))
             .unwrap()

@@ -29,7 +29,7 @@ pub const IMPORT_PREFIXES: [&str; 11] = [
 /// WASI 0.3.
 pub(crate) fn build_linker(
     engine: &Engine,
-    concurrent: bool,
+    has_wasi_p3: bool,
 ) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -37,7 +37,7 @@ pub(crate) fn build_linker(
     p2::replace(&mut linker)?;
     p2::add(&mut linker)?;
     contract::add_to_linker(&mut linker)?;
-    if concurrent {
+    if has_wasi_p3 {
         p3::add(&mut linker)?;
     }
     Ok(linker)

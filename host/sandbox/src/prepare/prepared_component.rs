@@ -7,7 +7,7 @@ use toolbay_model::{ComponentDescription, GuestServerProtocol, ToolDefinition};
 use wasmtime::component::{Component, Instance, types};
 use wasmtime::{Engine, Store};
 
-use crate::capability::stdio::stdio_transport::StdioConversation;
+use crate::capability::stdio::stdio_transport::StdioTransport;
 use crate::component::docs::ComponentDocs;
 use crate::component::prepare_error::PrepareError;
 use crate::component::wasi_p3_names::is_wasi_p3;
@@ -44,9 +44,9 @@ const PAGE_BYTES: u64 = 64 << 10;
 pub struct PreparedComponent {
     form: ComponentForm,
     memory: Option<u64>,
-    asks: bool,
+    can_ask: bool,
     /// The MCP transport of the component, if it is known to be an MCP server.
-    manner: Option<GuestServerProtocol>,
+    server_protocol: Option<GuestServerProtocol>,
     /// The engine of its stores.
     engine: Engine,
     /// Number of nested instances with functions, if the component has async functions. Each may be
@@ -84,7 +84,7 @@ impl PreparedComponent {
     pub(crate) fn new(
         linked: &LinkedEngine,
         component: &Component,
-        tasked: Option<u32>,
+        async_instances: Option<u32>,
     ) -> Result<Self, PrepareError> {
         let LinkedEngine { engine, linker } = linked;
         let ty = component.component_type();
@@ -93,15 +93,15 @@ impl PreparedComponent {
             return Err(PrepareError::UnknownImports(unknown));
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
-        let exported = |wanted: &str| {
+        let find_export = |wanted: &str| {
             exports
                 .iter()
                 .find(|name| name.split('@').next() == Some(wanted))
         };
         let handler = http_handler::HANDLER_INTERFACES
             .iter()
-            .find_map(|wanted| exported(wanted));
-        let unlinked =
+            .find_map(|wanted| find_export(wanted));
+        let link_error =
             |error: wasmtime::Error| PrepareError::Link(join_lines(&format!("{error:#}")));
         let contract = ExportedContract::find(exports.iter().copied())?;
         let act = if contract.is_some() {
@@ -113,13 +113,13 @@ impl PreparedComponent {
         let functions = if is_listed {
             None
         } else {
-            Some(functions::find(engine, component))
+            Some(functions::find_functions(engine, component))
         };
-        let pre = linker.instantiate_pre(component).map_err(unlinked)?;
-        let run = exported(RUN_EXPORT).copied();
+        let pre = linker.instantiate_pre(component).map_err(link_error)?;
+        let run = find_export(RUN_EXPORT).copied();
         let mut left_out = other_exports(engine, &ty);
         let command =
-            |name: &str| LinkedCommand::new(component, pre.clone(), name).map_err(unlinked);
+            |name: &str| LinkedCommand::new(component, pre.clone(), name).map_err(link_error);
         let mut fallback = None;
         let form = match (contract, act, functions) {
             (Some(exported), ..) => {
@@ -144,7 +144,7 @@ impl PreparedComponent {
                         .map(command)
                         .transpose()?
                         .map(|run| (run, (*name).to_owned()));
-                    ComponentForm::Handler(HandlerPre::new(pre, name).map_err(unlinked)?)
+                    ComponentForm::Handler(HandlerPre::new(pre, name).map_err(link_error)?)
                 }
                 (None, Some(name)) => {
                     left_out.retain(|other| other != name);
@@ -154,7 +154,7 @@ impl PreparedComponent {
             },
         };
         let imports: Vec<&str> = ty.imports(engine).map(|(name, _)| name).collect();
-        let newer = imports.iter().chain(&exports).any(|name| is_wasi_p3(name));
+        let uses_wasi_p3 = imports.iter().chain(&exports).any(|name| is_wasi_p3(name));
         let has_files = !imports
             .iter()
             .any(|name| is_wasi_p3(name) && name.starts_with(PREOPENS_PREFIX))
@@ -164,19 +164,19 @@ impl PreparedComponent {
         let pages = component
             .resources_required()
             .map(|needs| needs.max_initial_memory_size.unwrap_or_default());
-        let asks = contract::imports_ask(engine, &ty);
+        let can_ask = contract::imports_ask(engine, &ty);
         let memory = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
         let engine = engine.clone();
-        let manner = None;
+        let server_protocol = None;
         let command = fallback;
         Ok(Self {
             form,
             memory,
-            asks,
-            manner,
+            can_ask,
+            server_protocol,
             engine,
-            async_instances: tasked,
-            uses_wasi_p3: newer,
+            async_instances,
+            uses_wasi_p3,
             has_files,
             command,
             left_out,
@@ -192,7 +192,7 @@ impl PreparedComponent {
     /// zero without async functions.
     pub(crate) fn extra_stacks(&self) -> usize {
         self.async_instances
-            .map_or(0, |tasked| tasked.max(1) as usize)
+            .map_or(0, |instances| instances.max(1) as usize)
     }
 
     /// Describes the form of the component for people.
@@ -206,7 +206,7 @@ impl PreparedComponent {
     }
 
     fn base_form(&self) -> String {
-        if let Some(GuestServerProtocol { path, revision, .. }) = &self.manner {
+        if let Some(GuestServerProtocol { path, revision, .. }) = &self.server_protocol {
             return match path {
                 Some(path) => format!("it is an MCP server over HTTP, at {path} (MCP {revision})"),
                 None => {
@@ -248,12 +248,12 @@ impl PreparedComponent {
 
     /// Returns whether it can ask its caller questions.
     pub(crate) fn can_ask(&self) -> bool {
-        self.asks
+        self.can_ask
     }
 
     /// Returns whether it is a single tool without its own name.
     pub fn is_command(&self) -> bool {
-        matches!(self.form, ComponentForm::Command(_)) && self.manner.is_none()
+        matches!(self.form, ComponentForm::Command(_)) && self.server_protocol.is_none()
     }
 
     /// Returns whether `tool` is a command, which gets its arguments on standard input.
@@ -271,9 +271,9 @@ impl PreparedComponent {
 
     /// Sets the MCP transport, if the component is an MCP server. Without one, a component that
     /// exports both a handler of HTTP requests and a command becomes the command.
-    pub(crate) fn set_mcp_endpoint(&mut self, manner: Option<GuestServerProtocol>) {
-        self.manner = manner;
-        if self.manner.is_some() {
+    pub(crate) fn set_server_protocol(&mut self, server_protocol: Option<GuestServerProtocol>) {
+        self.server_protocol = server_protocol;
+        if self.server_protocol.is_some() {
             return;
         }
         if let Some((command, handler)) = self.command.take() {
@@ -308,7 +308,7 @@ impl PreparedComponent {
     }
 
     /// Returns the transport of messages to the component, if it may be an MCP server.
-    pub(crate) fn wire(&self) -> Option<ServerTransport<'_>> {
+    pub(crate) fn server_transport(&self) -> Option<ServerTransport<'_>> {
         match &self.form {
             ComponentForm::Handler(pre) => Some(ServerTransport::Http(pre)),
             ComponentForm::Command(pre) => Some(ServerTransport::Stdio(pre)),
@@ -319,9 +319,9 @@ impl PreparedComponent {
     }
 
     /// Returns the stdio transport of a call, if the component uses one.
-    pub(crate) fn stdio_transport(&self) -> Option<StdioConversation> {
-        (self.manner.is_some() && matches!(self.form, ComponentForm::Command(_)))
-            .then(StdioConversation::default)
+    pub(crate) fn stdio_transport(&self) -> Option<StdioTransport> {
+        (self.server_protocol.is_some() && matches!(self.form, ComponentForm::Command(_)))
+            .then(StdioTransport::default)
     }
 
     /// Returns the names of tools in `description` that the component does not document.
@@ -362,15 +362,18 @@ impl PreparedComponent {
                 (listed.description, [].as_slice())
             }
             ComponentForm::Functions(functions, command) => {
-                let named = |(name, _): &(String, LinkedCommand)| ToolDefinition {
+                let command_definition = |(name, _): &(String, LinkedCommand)| ToolDefinition {
                     name: name.clone(),
                     ..command::command_definition()
                 };
-                let all = functions
+                let definitions = functions
                     .definitions(docs)
                     .into_iter()
-                    .chain(command.as_ref().map(named));
-                (tools_description(all.collect()), functions.refused())
+                    .chain(command.as_ref().map(command_definition));
+                (
+                    tools_description(definitions.collect()),
+                    functions.rejections(),
+                )
             }
             ComponentForm::Command(_) if listed.description.manner.is_some() => {
                 (listed.description, [].as_slice())
@@ -414,13 +417,14 @@ impl PreparedComponent {
     pub(crate) async fn call(
         &self,
         store: &mut Store<StoreState>,
-        asked: PluginRequest<'_>,
+        request: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
-        if let (Some(manner), Some(wire)) = (&self.manner, self.wire()) {
-            return mcp_server::call(wire, store, manner, asked).await;
+        if let (Some(protocol), Some(transport)) = (&self.server_protocol, self.server_transport())
+        {
+            return mcp_server::call(transport, store, protocol, request).await;
         }
-        let result = match (&self.form, asked) {
-            (ComponentForm::Contract(contract), _) => return contract.call(store, asked).await,
+        let result = match (&self.form, request) {
+            (ComponentForm::Contract(contract), _) => return contract.call(store, request).await,
             (ComponentForm::Act(act), PluginRequest::Tool { name, arguments }) => {
                 return act.call(store, name, arguments).await;
             }
@@ -440,13 +444,13 @@ impl PreparedComponent {
                 | ComponentForm::Handler(_)
                 | ComponentForm::Command(_),
                 _,
-            ) => Err(asked.not_offered()),
+            ) => Err(request.not_offered_failure()),
         };
         Ok(result.map(GuestReply::Tool))
     }
 }
 
-/// Returns the error for a component that offers nothing. `refused` is the result for its
+/// Returns the error for a component that offers nothing. `rejections` is the result for its
 /// functions.
 fn nothing_offered(
     engine: &Engine,

@@ -12,7 +12,11 @@ const CONTRACT_PREFIX: &str = "toolbay:plugin/";
 
 /// Returns the names of imports that require an implementation and that the host does not provide.
 pub(crate) fn unprovided_imports(engine: &Engine, component: &types::Component) -> Vec<String> {
-    let is_known = |name: &str| IMPORT_PREFIXES.iter().any(|known| name.starts_with(known));
+    let is_known = |name: &str| {
+        IMPORT_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
     let imports = || {
         component
             .imports(engine)

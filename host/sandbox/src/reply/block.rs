@@ -79,14 +79,16 @@ impl BlockKind {
 }
 
 /// Removes duplicates and keeps the order. A guest can repeat a value millions of times.
-pub(crate) fn deduplicate_audience(named: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let mut once = Vec::new();
-    for name in named {
-        if !once.contains(&name) {
-            once.push(name);
+pub(crate) fn deduplicate_audience(
+    audience: impl Iterator<Item = &'static str>,
+) -> Vec<&'static str> {
+    let mut unique = Vec::new();
+    for name in audience {
+        if !unique.contains(&name) {
+            unique.push(name);
         }
     }
-    once
+    unique
 }
 
 impl RawBlock {

@@ -30,7 +30,7 @@ pub(crate) enum CborError {
     /// the middle".
     Malformed(&'static str),
     /// The JSON text would exceed its size limit.
-    Large,
+    TooLarge,
     /// The conversion was interrupted.
     Interrupted,
 }
@@ -43,11 +43,11 @@ pub(crate) enum CborError {
 /// An object that represents a byte string is not base64, or two members have the same name.
 pub(crate) fn from_json(value: &Value) -> Result<Vec<u8>, String> {
     let mut cbor = Vec::new();
-    put(&mut cbor, value)?;
+    write_item(&mut cbor, value)?;
     Ok(cbor)
 }
 
-fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
+fn write_item(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
     match value {
         Value::Null => write_head(cbor, Header::Simple(22)),
         Value::Bool(false) => write_head(cbor, Header::Simple(20)),
@@ -56,7 +56,7 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
         Value::String(text) => write_text(cbor, text),
         Value::Array(items) => {
             write_head(cbor, Header::Array(Some(items.len())));
-            items.iter().try_for_each(|item| put(cbor, item))?;
+            items.iter().try_for_each(|item| write_item(cbor, item))?;
         }
         Value::Object(members) => {
             if let Some(bytes) = byte_string(members)? {
@@ -82,7 +82,7 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
             write_head(cbor, Header::Map(Some(members.len())));
             for (name, value) in members {
                 write_text(cbor, &name);
-                put(cbor, value)?;
+                write_item(cbor, value)?;
             }
         }
     }
@@ -97,10 +97,10 @@ fn write_text(cbor: &mut Vec<u8>, text: &str) {
 /// Writes the head of an item.
 fn write_head(cbor: &mut Vec<u8>, header: Header) {
     let mut bytes = [0; MAX_HEAD_BYTES];
-    let mut room = bytes.as_mut_slice();
+    let mut unused = bytes.as_mut_slice();
     // Every head fits into the buffer.
-    let _written = Encoder::from(&mut room).push(header);
-    let length = MAX_HEAD_BYTES - room.len();
+    let _written = Encoder::from(&mut unused).push(header);
+    let length = MAX_HEAD_BYTES - unused.len();
     cbor.extend(bytes.iter().take(length));
 }
 
@@ -128,24 +128,24 @@ fn byte_string(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> 
 /// are rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
 pub(crate) fn to_json(
     cbor: &[u8],
-    most: usize,
+    max_bytes: usize,
     interrupt: &Interrupt,
 ) -> Result<String, CborError> {
-    let mut reading = CborReader {
+    let mut reader = CborReader {
         rest: cbor,
         json: BoundedText {
             bytes: Vec::new(),
-            most,
+            max_bytes,
         },
         interrupt,
         items: 0,
     };
-    let first = reading.read_header()?;
-    reading.write_value(first, MAX_DEPTH)?;
-    if !reading.rest.is_empty() {
+    let first = reader.read_header()?;
+    reader.write_value(first, MAX_DEPTH)?;
+    if !reader.rest.is_empty() {
         return Err(CborError::Malformed("continues after its end"));
     }
-    String::from_utf8(reading.json.bytes)
+    String::from_utf8(reader.json.bytes)
         .map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
 }
 
@@ -180,17 +180,17 @@ impl<'a> CborReader<'a> {
     }
 
     fn take_bytes(&mut self, length: usize) -> Result<&'a [u8], CborError> {
-        let (taken, rest) = self
+        let (bytes, rest) = self
             .rest
             .split_at_checked(length)
             .ok_or(CborError::Malformed(UNEXPECTED_END))?;
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     /// Writes the item that begins with `header` and is nested at most `depth` levels deep.
     fn write_value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
-        let inner = || {
+        let inner_depth = || {
             depth
                 .checked_sub(1)
                 .ok_or(CborError::Malformed("is nested more than 64 levels deep"))
@@ -223,19 +223,19 @@ impl<'a> CborReader<'a> {
                 self.json.write_string(&text)
             }
             Header::Array(length) => {
-                let depth = inner()?;
+                let depth = inner_depth()?;
                 self.json.write_json("[")?;
-                self.read_items(length, |reading, header| reading.write_value(header, depth))?;
+                self.read_items(length, |reader, header| reader.write_value(header, depth))?;
                 self.json.write_json("]")
             }
             Header::Map(length) => {
-                let depth = inner()?;
+                let depth = inner_depth()?;
                 self.json.write_json("{")?;
-                self.read_items(length, |reading, key| {
-                    reading.write_key(key)?;
-                    reading.json.write_json(":")?;
-                    let value = reading.read_header()?;
-                    reading.write_value(value, depth)
+                self.read_items(length, |reader, key| {
+                    reader.write_key(key)?;
+                    reader.json.write_json(":")?;
+                    let value = reader.read_header()?;
+                    reader.write_value(value, depth)
                 })?;
                 self.json.write_json("}")
             }
@@ -298,7 +298,7 @@ impl<'a> CborReader<'a> {
     fn read_string(
         &mut self,
         length: Option<usize>,
-        piece: impl Fn(Header) -> Option<usize>,
+        chunk_length: impl Fn(Header) -> Option<usize>,
     ) -> Result<Vec<u8>, CborError> {
         if let Some(length) = length {
             return self.take_bytes(length).map(<[u8]>::to_vec);
@@ -308,7 +308,7 @@ impl<'a> CborReader<'a> {
             match self.read_header()? {
                 Header::Break => return Ok(bytes),
                 header => {
-                    let length = piece(header).ok_or(CborError::Malformed(
+                    let length = chunk_length(header).ok_or(CborError::Malformed(
                         "has a string with a piece of another kind",
                     ))?;
                     bytes.extend_from_slice(self.take_bytes(length)?);
@@ -323,24 +323,24 @@ const UNEXPECTED_END: &str = "ends in the middle of an item";
 /// JSON text with a size limit.
 struct BoundedText {
     bytes: Vec<u8>,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl BoundedText {
     fn write_json(&mut self, text: impl AsRef<str>) -> Result<(), CborError> {
         self.write_all(text.as_ref().as_bytes())
-            .map_err(|_| CborError::Large)
+            .map_err(|_| CborError::TooLarge)
     }
 
     /// Writes a JSON string.
     fn write_string(&mut self, text: &str) -> Result<(), CborError> {
-        serde_json::to_writer(self, text).map_err(|_| CborError::Large)
+        serde_json::to_writer(self, text).map_err(|_| CborError::TooLarge)
     }
 }
 
 impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+        if self.bytes.len().saturating_add(bytes.len()) > self.max_bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.bytes.extend_from_slice(bytes);

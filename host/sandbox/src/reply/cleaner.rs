@@ -15,11 +15,11 @@ const MAX_QUOTED_BYTES: usize = 200;
 pub(crate) struct TextCleaner<'a> {
     secrets: &'a SecretFilter,
     /// Size of the removed control characters, in bytes.
-    removed: usize,
+    removed_bytes: usize,
     /// Number of removed `_meta` members that the guest cannot set.
-    reserved: usize,
+    removed_meta_members: usize,
     /// Number of texts that contained secrets.
-    redacted: usize,
+    redacted_texts: usize,
     interrupt: Option<&'a Interrupt>,
     /// True if the cleaner stopped before the end.
     interrupted: bool,
@@ -29,9 +29,9 @@ impl<'a> TextCleaner<'a> {
     pub(crate) fn new(secrets: &'a SecretFilter) -> Self {
         Self {
             secrets,
-            removed: 0,
-            reserved: 0,
-            redacted: 0,
+            removed_bytes: 0,
+            removed_meta_members: 0,
+            redacted_texts: 0,
             interrupt: None,
             interrupted: false,
         }
@@ -59,7 +59,7 @@ impl<'a> TextCleaner<'a> {
         let text = match clean(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(cleaned) => {
-                self.removed += text.len() - cleaned.len();
+                self.removed_bytes += text.len() - cleaned.len();
                 cleaned
             }
         };
@@ -67,7 +67,7 @@ impl<'a> TextCleaner<'a> {
         match self.secrets.redact(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
-                self.redacted += 1;
+                self.redacted_texts += 1;
                 redacted
             }
         }
@@ -98,10 +98,10 @@ impl<'a> TextCleaner<'a> {
         match text.map(|text| self.clean_json(member, text)).transpose()? {
             None => Ok(Map::new()),
             Some(Value::Object(mut members)) => {
-                let all = members.len();
+                let count_before = members.len();
                 // Filter afterwards, because cleaning can turn a name into a reserved one.
                 members.retain(|name, _| !is_reserved_meta(name));
-                self.reserved += all - members.len();
+                self.removed_meta_members += count_before - members.len();
                 Ok(members)
             }
             Some(_) => Err(format!("{member} is not a JSON object")),
@@ -137,21 +137,21 @@ impl<'a> TextCleaner<'a> {
 
 impl Drop for TextCleaner<'_> {
     fn drop(&mut self) {
-        if self.removed > 0 {
+        if self.removed_bytes > 0 {
             tracing::debug!(
-                bytes = self.removed,
+                bytes = self.removed_bytes,
                 "removed control characters from the plugin's output"
             );
         }
-        if self.reserved > 0 {
+        if self.removed_meta_members > 0 {
             tracing::debug!(
-                members = self.reserved,
+                members = self.removed_meta_members,
                 "removed reserved members from the plugin's _meta"
             );
         }
-        if self.redacted > 0 {
+        if self.redacted_texts > 0 {
             tracing::warn!(
-                strings = self.redacted,
+                strings = self.redacted_texts,
                 "redacted secrets in the plugin's output"
             );
         }
@@ -171,6 +171,6 @@ mod tests {
     fn removals_are_counted() {
         let mut cleaner = TextCleaner::new(SecretFilter::empty());
         cleaner.clean_value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
-        assert_eq!(cleaner.removed, 4 + 3);
+        assert_eq!(cleaner.removed_bytes, 4 + 3);
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn convert_block(
             },
         }),
     };
-    members.check_no_rest()?;
+    members.check_no_members_left()?;
     let block = members.block;
     with_annotations(body, block, cleaner)
 }
@@ -164,9 +164,9 @@ impl BlockMembers {
         Err(format!("has an invalid URI ({why}): {}", quote(&uri)))
     }
 
-    fn check_no_rest(&self) -> Result<(), String> {
+    fn check_no_members_left(&self) -> Result<(), String> {
         let block = &self.block;
-        let left = [
+        let members = [
             ("text", block.text.is_some()),
             ("data", block.data.is_some()),
             ("mime-type", block.mime_type.is_some()),
@@ -177,7 +177,7 @@ impl BlockMembers {
             ("size", block.size.is_some()),
             ("members", block.members.is_some()),
         ];
-        match left.into_iter().find(|(_, present)| *present) {
+        match members.into_iter().find(|(_, present)| *present) {
             Some((name, _)) => Err(format!(
                 "is {}, which cannot have `{name}`",
                 self.kind.name_with_article()

@@ -113,7 +113,7 @@ struct DroppedEntries {
     kind: &'static str,
     remarks: Vec<String>,
     /// Number of entries that are not reported individually.
-    more: u32,
+    unlisted: u32,
 }
 
 impl DroppedEntries {
@@ -121,7 +121,7 @@ impl DroppedEntries {
         Self {
             kind,
             remarks: Vec::new(),
-            more: 0,
+            unlisted: 0,
         }
     }
 
@@ -135,15 +135,15 @@ impl DroppedEntries {
                 clean_line(name, MAX_QUOTED_BYTES)
             ));
         } else {
-            self.more += 1;
+            self.unlisted += 1;
         }
     }
 
     fn into_remarks(mut self) -> Vec<String> {
-        if self.more > 0 {
+        if self.unlisted > 0 {
             self.remarks.push(format!(
                 "{} more {}s have something that is not shown",
-                self.more, self.kind
+                self.unlisted, self.kind
             ));
         }
         self.remarks
@@ -176,7 +176,7 @@ fn clean_tool(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDef
 
 fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> PromptDefinition {
     dropped.add(&prompt.name, drop_icons(&mut prompt.icons));
-    let argument = |argument: PromptArgument| PromptArgument {
+    let clean_argument = |argument: PromptArgument| PromptArgument {
         title: argument.title.map(clean_text),
         description: argument.description.map(clean_text),
         ..argument
@@ -184,7 +184,7 @@ fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> P
     PromptDefinition {
         title: prompt.title.map(clean_text),
         description: prompt.description.map(clean_text),
-        arguments: prompt.arguments.into_iter().map(argument).collect(),
+        arguments: prompt.arguments.into_iter().map(clean_argument).collect(),
         meta: prompt.meta.map(|text| clean_json(text, clean_all_texts)),
         ..prompt
     }
@@ -223,8 +223,8 @@ fn clean_resource(
 }
 
 /// Takes a text that is not valid.
-fn take_invalid(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
-    text.take_if(|text| !fits(text))
+fn take_invalid(text: &mut Option<String>, is_valid: impl Fn(&str) -> bool) -> Option<String> {
+    text.take_if(|text| !is_valid(text))
 }
 
 fn clean_text(text: String) -> String {
@@ -303,7 +303,7 @@ fn clean_in_place(text: &mut String) {
 ///
 /// The reason why clients must not receive it.
 fn clean_icon(icon: Icon) -> Result<Icon, String> {
-    let shown = clean_line(&icon.src, MAX_QUOTED_BYTES);
+    let shown_address = clean_line(&icon.src, MAX_QUOTED_BYTES);
     let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
     let allowed = match scheme.to_ascii_lowercase().as_str() {
         "https" => rest
@@ -316,7 +316,7 @@ fn clean_icon(icon: Icon) -> Result<Icon, String> {
     };
     if !allowed || !is_uri(&icon.src) || clean(&icon.src) != icon.src {
         return Err(format!(
-            "its address must begin with https:// or data:image/, not {shown:?}"
+            "its address must begin with https:// or data:image/, not {shown_address:?}"
         ));
     }
     if let Some(mime_type) = &icon.mime_type

@@ -7,13 +7,13 @@ use toolbay_model::ComponentDescription;
 #[derive(Debug, Default)]
 pub struct RawDescription {
     pub(crate) description: ComponentDescription,
-    pub(crate) refused: Option<String>,
+    pub(crate) refusal_reason: Option<String>,
 }
 
 impl RawDescription {
     /// Returns the reason why the component cannot be a plugin, or `None` if it can.
-    pub fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+    pub fn refusal_reason(&self) -> Option<&str> {
+        self.refusal_reason.as_deref()
     }
 }
 
@@ -21,7 +21,7 @@ impl From<ComponentDescription> for RawDescription {
     fn from(description: ComponentDescription) -> Self {
         Self {
             description,
-            refused: None,
+            refusal_reason: None,
         }
     }
 }

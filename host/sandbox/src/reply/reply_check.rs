@@ -48,7 +48,7 @@ impl UncheckedReply {
     /// secrets from all text. Returns `None` if the guest reported that there is no resource with
     /// this URI.
     ///
-    /// If `max_tool_result` is larger than [`Limits::output`], it is the size limit for the result
+    /// If `max_tool_result` is larger than [`Limits::convert_tool_result`], it is the size limit for the result
     /// of a tool, of which the client then receives a part.
     ///
     /// Takes about 10 ms per megabyte. The bounds limit the size.
@@ -60,12 +60,12 @@ impl UncheckedReply {
     pub fn check(
         self,
         limits: &Limits,
-        kept: Option<ByteSize>,
+        max_tool_result: Option<ByteSize>,
         interrupt: &Interrupt,
     ) -> Result<Option<CallReply>, CallError> {
         let Self { returned, secrets } = self;
         match returned {
-            Ok(returned) => check(returned, limits, kept, &secrets, interrupt),
+            Ok(returned) => check(returned, limits, max_tool_result, &secrets, interrupt),
             Err(GuestFailure::InvalidArguments(text)) => Err(CallError::InvalidArguments(
                 failure_message(text, limits, &secrets),
             )),
@@ -83,21 +83,21 @@ impl UncheckedReply {
 fn check(
     returned: GuestReply,
     limits: &Limits,
-    kept: Option<ByteSize>,
+    max_tool_result: Option<ByteSize>,
     secrets: &SecretFilter,
     interrupt: &Interrupt,
 ) -> Result<Option<CallReply>, CallError> {
     let mut cleaner = TextCleaner::new(secrets).with_interrupt(interrupt);
     let checked = match returned {
         // Excess values are truncated, not rejected.
-        GuestReply::Completion(suggestions) => Ok(Some(CallReply::Completion(completions(
+        GuestReply::Completion(suggestions) => Ok(Some(CallReply::Completion(convert_completion(
             suggestions,
             &mut cleaner,
         )))),
         returned => {
-            check_bounds(&returned, limits, kept)?;
+            check_bounds(&returned, limits, max_tool_result)?;
             clean_reply(returned, &mut cleaner, |parts| {
-                assemble_result(parts, limits, kept, interrupt)
+                assemble_result(parts, limits, max_tool_result, interrupt)
             })
         }
     };
@@ -117,7 +117,7 @@ fn check(
 fn check_bounds(
     returned: &GuestReply,
     limits: &Limits,
-    kept: Option<ByteSize>,
+    max_tool_result: Option<ByteSize>,
 ) -> Result<(), CallError> {
     if returned.item_count() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
@@ -127,7 +127,7 @@ fn check_bounds(
         returned.size(),
         returned.json_texts(),
         limits,
-        kept.filter(|_| is_tool),
+        max_tool_result.filter(|_| is_tool),
     )
 }
 
@@ -136,10 +136,10 @@ fn check_size<'a>(
     size: usize,
     json: impl Iterator<Item = &'a String>,
     limits: &Limits,
-    kept: Option<ByteSize>,
+    max_tool_result: Option<ByteSize>,
 ) -> Result<(), CallError> {
-    let (most, limit) = max_size(limits, kept);
-    if size as u64 > most.as_u64() {
+    let (max_bytes, limit) = max_size(limits, max_tool_result);
+    if size as u64 > max_bytes.as_u64() {
         return Err(CallError::limit(limit));
     }
     // The guest's memory is already free, so the parsed values may use as much.
@@ -150,9 +150,9 @@ fn check_size<'a>(
 }
 
 /// Returns the maximum size of a reply, and the limit that a larger one exceeds.
-fn max_size(limits: &Limits, kept: Option<ByteSize>) -> (ByteSize, Limit) {
-    match kept.filter(|kept| *kept > limits.output) {
-        Some(kept) => (kept, Limit::ResultSize(kept)),
+fn max_size(limits: &Limits, max_tool_result: Option<ByteSize>) -> (ByteSize, Limit) {
+    match max_tool_result.filter(|kept| *kept > limits.output) {
+        Some(max) => (max, Limit::ResultSize(max)),
         None => (limits.output, Limit::Output(limits.output)),
     }
 }
@@ -161,21 +161,26 @@ fn max_size(limits: &Limits, kept: Option<ByteSize>) -> (ByteSize, Limit) {
 fn assemble_result(
     parts: Vec<ResultPart>,
     limits: &Limits,
-    kept: Option<ByteSize>,
+    max_tool_result: Option<ByteSize>,
     interrupt: &Interrupt,
 ) -> Result<ToolResult, CallError> {
-    let (most, limit) = max_size(limits, kept);
+    let (max_bytes, limit) = max_size(limits, max_tool_result);
     let result = result_parts::combine(
         parts,
-        usize::try_from(most.as_u64()).unwrap_or(usize::MAX),
+        usize::try_from(max_bytes.as_u64()).unwrap_or(usize::MAX),
         interrupt,
     );
-    let result = result.map_err(|unfit| match unfit {
+    let result = result.map_err(|error| match error {
         PartsError::Malformed(why) => CallError::InvalidOutput(why),
-        PartsError::Large => CallError::limit(limit),
+        PartsError::TooLarge => CallError::limit(limit),
         PartsError::Interrupted => CallError::limit(Limit::Deadline(limits.timeout)),
     })?;
-    check_size(result.size(), result.structured.iter(), limits, kept)?;
+    check_size(
+        result.size(),
+        result.structured.iter(),
+        limits,
+        max_tool_result,
+    )?;
     Ok(result)
 }
 
@@ -187,32 +192,38 @@ fn assemble_result(
 fn clean_reply(
     returned: GuestReply,
     cleaner: &mut TextCleaner<'_>,
-    whole: impl FnOnce(Vec<ResultPart>) -> Result<ToolResult, CallError>,
+    assemble: impl FnOnce(Vec<ResultPart>) -> Result<ToolResult, CallError>,
 ) -> Result<Option<CallReply>, CallError> {
     let reply = match returned {
-        GuestReply::Tool(result) => output(result, cleaner).map(CallReply::Tool),
-        GuestReply::Parts(parts) => output(whole(parts)?, cleaner).map(CallReply::Tool),
-        GuestReply::Prompt(prompt) => prompt_output(prompt, cleaner).map(CallReply::Prompt),
-        GuestReply::Resource(read) if read.items.is_empty() => return Ok(None),
-        GuestReply::Resource(read) => resource_items(read, cleaner).map(CallReply::Resource),
-        GuestReply::Completion(suggestions) => {
-            Ok(CallReply::Completion(completions(suggestions, cleaner)))
+        GuestReply::Tool(result) => convert_tool_result(result, cleaner).map(CallReply::Tool),
+        GuestReply::Parts(parts) => {
+            convert_tool_result(assemble(parts)?, cleaner).map(CallReply::Tool)
         }
+        GuestReply::Prompt(prompt) => convert_prompt(prompt, cleaner).map(CallReply::Prompt),
+        GuestReply::Resource(read) if read.items.is_empty() => return Ok(None),
+        GuestReply::Resource(read) => convert_resource(read, cleaner).map(CallReply::Resource),
+        GuestReply::Completion(suggestions) => Ok(CallReply::Completion(convert_completion(
+            suggestions,
+            cleaner,
+        ))),
         // Questions were checked and cleaned when the guest asked them.
         GuestReply::Questions(interview) => Ok(CallReply::Questions(interview)),
     };
     reply.map(Some).map_err(CallError::InvalidOutput)
 }
 
-fn output(result: ToolResult, cleaner: &mut TextCleaner<'_>) -> Result<ToolOutput, String> {
-    let block = |(index, block)| {
+fn convert_tool_result(
+    result: ToolResult,
+    cleaner: &mut TextCleaner<'_>,
+) -> Result<ToolOutput, String> {
+    let convert = |(index, block)| {
         convert_block(block, cleaner).map_err(|what| format!("content[{index}] {what}"))
     };
     let content = result
         .content
         .into_iter()
         .enumerate()
-        .map(block)
+        .map(convert)
         .collect::<Result<_, _>>()?;
     let structured = result
         .structured
@@ -225,12 +236,12 @@ fn output(result: ToolResult, cleaner: &mut TextCleaner<'_>) -> Result<ToolOutpu
     })
 }
 
-fn prompt_output(
+fn convert_prompt(
     prompt: FilledPrompt,
     cleaner: &mut TextCleaner<'_>,
 ) -> Result<PromptOutput, String> {
     let description = prompt.description.map(|text| cleaner.clean_text(text));
-    let message = |(index, (role, block))| match convert_block(block, cleaner) {
+    let convert_message = |(index, (role, block))| match convert_block(block, cleaner) {
         Ok(content) => Ok(PromptMessage { role, content }),
         Err(what) => Err(format!("messages[{index}] {what}")),
     };
@@ -238,7 +249,7 @@ fn prompt_output(
         .messages
         .into_iter()
         .enumerate()
-        .map(message)
+        .map(convert_message)
         .collect::<Result<_, _>>()?;
     Ok(PromptOutput {
         description,
@@ -247,28 +258,28 @@ fn prompt_output(
     })
 }
 
-fn resource_items(
+fn convert_resource(
     read: ReadResource,
     cleaner: &mut TextCleaner<'_>,
 ) -> Result<Vec<ResourceItem>, String> {
     let ReadResource { uri, items } = read;
-    let item = |(index, item): (usize, ResourceReplyItem)| {
+    let convert_item = |(index, item): (usize, ResourceReplyItem)| {
         let meta = cleaner.clean_meta(&format!("contents[{index}].meta"), item.meta.as_ref())?;
-        let resource =
-            resource(&uri, item, cleaner).map_err(|what| format!("contents[{index}] {what}"))?;
+        let resource = convert_resource_item(&uri, item, cleaner)
+            .map_err(|what| format!("contents[{index}] {what}"))?;
         Ok(ResourceItem { resource, meta })
     };
-    items.into_iter().enumerate().map(item).collect()
+    items.into_iter().enumerate().map(convert_item).collect()
 }
 
 /// Converts an item of the resource at `requested_uri`, without its `_meta`.
-fn resource(
-    read: &str,
+fn convert_resource_item(
+    requested_uri: &str,
     item: ResourceReplyItem,
     cleaner: &mut TextCleaner<'_>,
 ) -> Result<EmbeddedResource, String> {
     // Compare before cleaning, because stripping characters could change the URI.
-    let is_below = is_at_or_below(&item.uri, read);
+    let is_below = is_at_or_below(&item.uri, requested_uri);
     let uri = cleaner.clean_text(item.uri);
     if !is_uri(&uri) {
         return Err(format!(
@@ -301,14 +312,14 @@ fn resource(
 
 /// Returns whether a plugin may return an item with this URI for `requested_uri`: the same URI, or
 /// one that extends it by another component.
-fn is_at_or_below(uri: &str, read: &str) -> bool {
+fn is_at_or_below(uri: &str, requested_uri: &str) -> bool {
     let is_end = |rest: &str| {
-        rest.is_empty() || read.ends_with(['/', ':']) || rest.starts_with(['/', '?', '#'])
+        rest.is_empty() || requested_uri.ends_with(['/', ':']) || rest.starts_with(['/', '?', '#'])
     };
-    uri.strip_prefix(read).is_some_and(is_end)
+    uri.strip_prefix(requested_uri).is_some_and(is_end)
 }
 
-fn completions(
+fn convert_completion(
     suggestions: ArgumentSuggestions,
     cleaner: &mut TextCleaner<'_>,
 ) -> CompletionResult {
@@ -317,7 +328,7 @@ fn completions(
         total,
         has_more,
     } = suggestions;
-    let listed = all.len();
+    let total_count = all.len();
     all.truncate(CompletionResult::MAX_VALUES);
     let is_short = |value: &String| value.len() <= MAX_COMPLETION_VALUE_BYTES;
     // Filter twice, because a secret can be shorter than its replacement.
@@ -327,9 +338,11 @@ fn completions(
         .map(|value| cleaner.clean_text(value))
         .filter(is_short);
     let values: Vec<String> = clean.collect();
-    let shown = values.len();
-    let total = total.filter(|total| *total as usize >= listed);
-    let has_more = has_more || shown < listed || total.is_some_and(|total| total as usize > shown);
+    let shown_count = values.len();
+    let total = total.filter(|total| *total as usize >= total_count);
+    let has_more = has_more
+        || shown_count < total_count
+        || total.is_some_and(|total| total as usize > shown_count);
     CompletionResult {
         values,
         total,
@@ -343,8 +356,8 @@ fn failure_message(text: String, limits: &Limits, secrets: &SecretFilter) -> Str
     if text.trim().is_empty() {
         return "The plugin gave no reason.".to_owned();
     }
-    let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
-    text.truncate(text.floor_char_boundary(most));
+    let max_bytes = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
+    text.truncate(text.floor_char_boundary(max_bytes));
     text
 }
 

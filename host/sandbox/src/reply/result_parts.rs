@@ -15,7 +15,7 @@ pub(crate) enum PartsError {
     /// A part does not match its media type. The text describes the part and the error.
     Malformed(String),
     /// The CBOR parts are too large as JSON.
-    Large,
+    TooLarge,
     /// The interrupt was due first.
     Interrupted,
 }
@@ -37,12 +37,12 @@ enum PartForm {
 /// The total size of the JSON that is converted from CBOR is at most `max_json_bytes` bytes.
 pub(crate) fn combine(
     parts: Vec<ResultPart>,
-    most: usize,
+    max_json_bytes: usize,
     interrupt: &Interrupt,
 ) -> Result<ToolResult, PartsError> {
-    let is_alone = parts.len() == 1;
+    let is_only_part = parts.len() == 1;
     let mut result = ToolResult::default();
-    let mut room = most;
+    let mut remaining_bytes = max_json_bytes;
     for (index, part) in parts.into_iter().enumerate() {
         let ResultPart { data, mime_type } = part;
         // Ignore an invalid media type.
@@ -54,28 +54,31 @@ pub(crate) fn combine(
                 quote(mime_type.unwrap_or_default())
             ))
         };
-        let utf8 = |data| {
+        let decode_utf8 = |data| {
             String::from_utf8(data).map_err(|_| malformed(mime_type.as_deref(), "not UTF-8"))
         };
         let json = match form {
             PartForm::Text => {
-                result.content.push(RawBlock::text(utf8(data)?));
+                result.content.push(RawBlock::text(decode_utf8(data)?));
                 continue;
             }
             PartForm::Json => {
-                let text = utf8(data)?;
+                let text = decode_utf8(data)?;
                 serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
                     malformed(mime_type.as_deref(), &format!("not valid JSON: {error}"))
                 })?;
                 text
             }
             PartForm::Cbor => {
-                let json = cbor::to_json(&data, room, interrupt).map_err(|error| match error {
-                    CborError::Malformed(why) => malformed(mime_type.as_deref(), why),
-                    CborError::Large => PartsError::Large,
-                    CborError::Interrupted => PartsError::Interrupted,
-                })?;
-                room -= json.len();
+                let json =
+                    cbor::to_json(&data, remaining_bytes, interrupt).map_err(
+                        |error| match error {
+                            CborError::Malformed(why) => malformed(mime_type.as_deref(), why),
+                            CborError::TooLarge => PartsError::TooLarge,
+                            CborError::Interrupted => PartsError::Interrupted,
+                        },
+                    )?;
+                remaining_bytes -= json.len();
                 json
             }
             PartForm::Media(kind) => {
@@ -94,7 +97,7 @@ pub(crate) fn combine(
                 continue;
             }
         };
-        if is_alone && json.trim_start().starts_with('{') {
+        if is_only_part && json.trim_start().starts_with('{') {
             result.structured = Some(json);
         } else {
             result.content.push(RawBlock::text(json));
@@ -239,7 +242,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(read(parts(2)).unwrap().content.len(), 2);
-        assert_eq!(read(parts(3)).unwrap_err(), PartsError::Large);
+        assert_eq!(read(parts(3)).unwrap_err(), PartsError::TooLarge);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use toolbay_model::uri::check_authority;
 /// ASCII.
 pub(crate) fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
-    let token = |part: &str| {
+    let is_token = |part: &str| {
         (1..=127).contains(&part.len())
             && part
                 .bytes()
@@ -15,7 +15,7 @@ pub(crate) fn is_mime_type(text: &str) -> bool {
     essence
         .trim_end()
         .split_once('/')
-        .is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
@@ -66,18 +66,18 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
 /// Parses numbers that have the given numbers of digits and are separated by `separator`.
 fn parse_numbers<const N: usize>(
     text: &str,
-    between: char,
+    separator: char,
     digits: [usize; N],
 ) -> Option<[u32; N]> {
-    let mut parts = text.split(between);
-    let mut found = [0; N];
-    for (number, digits) in found.iter_mut().zip(digits) {
+    let mut parts = text.split(separator);
+    let mut numbers = [0; N];
+    for (number, digits) in numbers.iter_mut().zip(digits) {
         let part = parts
             .next()
             .filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
         *number = part.parse().ok()?;
     }
-    parts.next().is_none().then_some(found)
+    parts.next().is_none().then_some(numbers)
 }
 
 /// Returns whether the text is a scheme (RFC 3986), a colon, and only characters that a URI allows.

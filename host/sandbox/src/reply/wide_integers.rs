@@ -23,19 +23,19 @@ const SCHEMA_MAP_KEYWORDS: [&str; 3] = ["properties", "patternProperties", "$def
 /// Returns a warning about tools whose structured content can have integers beyond 2^53; `None` if
 /// there are no such tools.
 pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
-    let mut room = MAX_TOTAL_SCHEMA_BYTES;
-    let mut can = tools.iter().filter(|tool| {
+    let mut remaining_bytes = MAX_TOTAL_SCHEMA_BYTES;
+    let mut affected_tools = tools.iter().filter(|tool| {
         let schema = tool
             .output_schema
             .as_deref()
-            .filter(|schema| schema.len() <= MAX_SCHEMA_BYTES.min(room));
-        room -= schema.map_or(0, str::len);
+            .filter(|schema| schema.len() <= MAX_SCHEMA_BYTES.min(remaining_bytes));
+        remaining_bytes -= schema.map_or(0, str::len);
         schema
             .and_then(|schema| serde_json::from_str(schema).ok())
             .is_some_and(|schema: Value| allows_wide_integer(&schema))
     });
-    let first = clean_line(&can.next()?.name, MAX_TOOL_NAME_BYTES);
-    let more = match can.count() {
+    let first = clean_line(&affected_tools.next()?.name, MAX_TOOL_NAME_BYTES);
+    let more = match affected_tools.count() {
         0 => String::new(),
         more => format!(" and {} more", format_thousands(more as u64)),
     };
@@ -50,8 +50,8 @@ fn allows_wide_integer(schema: &Value) -> bool {
     let Value::Object(members) = schema else {
         return false;
     };
-    let within = |key: &&str| members.get(*key);
-    let all = |value: &Value| match value {
+    let member = |key: &&str| members.get(*key);
+    let any_allows_wide = |value: &Value| match value {
         Value::Array(schemas) => schemas.iter().any(allows_wide_integer),
         Value::Object(schemas) => schemas.values().any(allows_wide_integer),
         _ => false,
@@ -59,13 +59,13 @@ fn allows_wide_integer(schema: &Value) -> bool {
     is_inexact_integer(members)
         || SCHEMA_KEYWORDS
             .iter()
-            .filter_map(within)
+            .filter_map(member)
             .any(allows_wide_integer)
         || SCHEMA_LIST_KEYWORDS
             .iter()
             .chain(&SCHEMA_MAP_KEYWORDS)
-            .filter_map(within)
-            .any(all)
+            .filter_map(member)
+            .any(any_allows_wide)
 }
 
 /// Returns whether this schema is an integer without bounds that keep it exact.
@@ -84,9 +84,9 @@ fn is_inexact_integer(members: &Map<String, Value>) -> bool {
     let bound = |key: &str| members.get(key).and_then(Value::as_f64);
     #[expect(clippy::cast_precision_loss, reason = "a power of two")]
     let exact = EXACT_INTEGER_BOUND as f64;
-    let least = bound("minimum").or_else(|| bound("exclusiveMinimum"));
-    let most = bound("maximum").or_else(|| bound("exclusiveMaximum"));
-    least.is_none_or(|least| least < -exact) || most.is_none_or(|most| most > exact)
+    let minimum = bound("minimum").or_else(|| bound("exclusiveMinimum"));
+    let maximum = bound("maximum").or_else(|| bound("exclusiveMaximum"));
+    minimum.is_none_or(|least| least < -exact) || maximum.is_none_or(|most| most > exact)
 }
 
 #[cfg(test)]

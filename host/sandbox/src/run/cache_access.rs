@@ -40,7 +40,7 @@ impl Sandbox {
     /// Returns the notes that [`Sandbox::save_folder_notes`] stored about the files in a plugin
     /// directory. Only this user can have written them.
     pub fn folder_notes(&self, folder: &Path) -> Option<String> {
-        self.cache()?.folder_notes(folder)
+        self.cache()?.read_folder_notes(folder)
     }
 
     /// Stores notes about the files in a plugin directory, as JSON, in the compile cache.

@@ -124,7 +124,7 @@ impl Sandbox {
             .permissions
             .deterministic
             .then(|| CallSeed::new(asked));
-        let descriptors = self.inner.descriptors.files();
+        let descriptors = self.inner.descriptors.start_call();
         let secrets = entry
             .environment
             .secrets
@@ -142,7 +142,7 @@ impl Sandbox {
         Ok(OpenedResources {
             descriptors,
             scratch: directories.scratch.take(),
-            _opened: std::mem::take(&mut directories.opened),
+            _opened: std::mem::take(&mut directories.descriptors),
             resources: CallResources {
                 secrets,
                 directories,
@@ -240,14 +240,14 @@ impl EnteredStore<'_> {
         asked: PluginRequest<'_>,
     ) -> FinishedCall<UncheckedReply> {
         let state = self.store.data();
-        let exchanges = state.exchanges.clone();
+        let exchanges = state.pending_requests.clone();
         let secrets = Arc::clone(&state.secrets);
         let call = prepared.call(&mut self.store, asked);
         let answer = {
             let call = pin!(drive_cooperatively(
                 self.meter.clone(),
                 exchanges,
-                entry.place,
+                entry.compute_permit,
                 call
             ));
             until_deadline(entry.deadline.into(), call).await
@@ -325,7 +325,7 @@ impl EnteredStore<'_> {
         state
             .outgoing_http
             .first_denial(self.limits)
-            .or_else(|| state.kept.first_denial())
+            .or_else(|| state.keyvalue.first_denial())
             .or(full)
     }
 }

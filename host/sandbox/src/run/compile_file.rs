@@ -131,10 +131,10 @@ fn assemble(
         docs,
         remarks,
         about,
-        speaks: speaks_mcp,
-        scratch: UncachedCode {
+        may_be_mcp_server: speaks_mcp,
+        uncached_code: UncachedCode {
             code,
-            tasked: async_instances,
+            async_instances,
         },
     }
 }

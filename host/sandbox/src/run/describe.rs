@@ -13,7 +13,7 @@ use toolbay_model::{
     QuestionKindSet,
 };
 
-use crate::capability::stdio::stdio_transport::StdioConversation;
+use crate::capability::stdio::stdio_transport::StdioTransport;
 use crate::capability::yielding::drive_cooperatively;
 use crate::context::call_context::{CallContext, PluginContext};
 use crate::context::replay_log::ReplayTape;
@@ -58,7 +58,7 @@ impl Sandbox {
             answerable: QuestionKindSet::default(),
             journal: Arc::default(),
             deadline,
-            place: None,
+            compute_permit: None,
         };
         let prepared = &compiled.prepared;
         let probe = |wire| ServerProbe {
@@ -67,11 +67,11 @@ impl Sandbox {
             entry: &entry,
             transport: wire,
         };
-        match prepared.wire() {
+        match prepared.server_transport() {
             Some(wire @ ServerTransport::Http(pre)) => {
                 return probe(wire).probe_handler(pre.interface()).await;
             }
-            Some(wire @ ServerTransport::Stdio(_)) if compiled.speaks => {
+            Some(wire @ ServerTransport::Stdio(_)) if compiled.may_be_mcp_server => {
                 return probe(wire).probe_command().await;
             }
             _ => {}
@@ -79,11 +79,11 @@ impl Sandbox {
         match self.enter(
             prepared,
             &entry,
-            self.inner.descriptors.files(),
+            self.inner.descriptors.start_call(),
             CallResources::default(),
         ) {
             Ok(mut entered) => {
-                let exchanges = entered.store.data().exchanges.clone();
+                let exchanges = entered.store.data().pending_requests.clone();
                 let call = prepared.list(&mut entered.store);
                 let answer = timeout(
                     limits.timeout,
@@ -143,7 +143,7 @@ impl ServerProbe<'_> {
             tried.join("; ")
         );
         FinishedCall::without_guest(Ok(RawDescription {
-            refused: Some(refused),
+            refusal_reason: Some(refused),
             ..RawDescription::default()
         }))
     }
@@ -161,7 +161,7 @@ impl ServerProbe<'_> {
                 .identify(
                     endpoint(revision),
                     &ask,
-                    Some(StdioConversation::single_request()),
+                    Some(StdioTransport::single_request()),
                 )
                 .await
             {
@@ -178,7 +178,7 @@ impl ServerProbe<'_> {
         &self,
         manner: GuestServerProtocol,
         method: &GuestMethod<'_>,
-        conversation: Option<StdioConversation>,
+        conversation: Option<StdioTransport>,
     ) -> Result<(ServerDescription, GuestServerProtocol), ProbeRefusal> {
         let finished = self.send_request(&manner, method, conversation).await;
         let reply = match finished.result {
@@ -242,7 +242,7 @@ impl ServerProbe<'_> {
                     return FinishedCall::without_guest(Err(CallError::Failed(why)));
                 }
                 let talk = matches!(self.transport, ServerTransport::Stdio(_))
-                    .then(StdioConversation::default);
+                    .then(StdioTransport::default);
                 let finished = self
                     .send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk)
                     .await;
@@ -282,7 +282,7 @@ impl ServerProbe<'_> {
         &self,
         manner: &GuestServerProtocol,
         ask: &GuestMethod<'_>,
-        talk: Option<StdioConversation>,
+        talk: Option<StdioTransport>,
     ) -> FinishedCall<RequestReply> {
         let given = CallResources {
             stdio_transport: talk,
@@ -291,11 +291,11 @@ impl ServerProbe<'_> {
         match self.sandbox.enter(
             self.prepared,
             self.entry,
-            self.sandbox.inner.descriptors.files(),
+            self.sandbox.inner.descriptors.start_call(),
             given,
         ) {
             Ok(mut entered) => {
-                let exchanges = entered.store.data().exchanges.clone();
+                let exchanges = entered.store.data().pending_requests.clone();
                 let answers = QuestionAnswers::default();
                 let call = mcp_server::send_request(
                     self.transport,

@@ -194,7 +194,7 @@ impl Sandbox {
             answerable: QuestionKindSet::default(),
             journal: Arc::default(),
             deadline: Instant::now() + job.limits.timeout,
-            place: None,
+            compute_permit: None,
         };
         // A fixed seed makes the output reproducible.
         let seed = Some(CallSeed::for_file(
@@ -205,9 +205,9 @@ impl Sandbox {
             ..CallResources::default()
         };
         let mut entered = self
-            .enter(prepared, &entry, self.inner.descriptors.files(), given)
+            .enter(prepared, &entry, self.inner.descriptors.start_call(), given)
             .map_err(OptimizeError::Failed)?;
-        let exchanges = entered.store.data().exchanges.clone();
+        let exchanges = entered.store.data().pending_requests.clone();
         let work = initialize(&mut entered.store, &pre, (component, prepared), job);
         let answer = timeout(
             job.limits.timeout,

@@ -18,7 +18,7 @@ use toolbay_state::StateStore;
 use crate::cache::{self, CachedComponent, CompileCache, StoredCode};
 use crate::capability::files::descriptors::DescriptorTable;
 use crate::capability::files::scratch_directories::TemporaryFolders;
-use crate::compile::compile_counts::CompilationCounts;
+use crate::compile::compile_counts::CompileCounters;
 use crate::compile::compiler::{CompileLimits, Compiler};
 use crate::component::plugin_summary::PluginSummary;
 use crate::context::usage_ledger::LedgerRegistry;
@@ -100,7 +100,7 @@ pub(super) struct SandboxState {
     /// The programs and settings that decide which components are refused; `None` if they are not
     /// known, in which case refusals are not stored.
     pub(super) refusal_basis: Option<String>,
-    pub(super) compilations: CompilationCounts,
+    pub(super) compilations: CompileCounters,
     pub(super) dispatcher: CallDispatcher,
     /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
     /// scheduling the protocol's threads. `None` only during drop.
@@ -155,7 +155,7 @@ impl Sandbox {
                 cache.tidy();
             }
         });
-        let descriptors = Arc::new(DescriptorTable::of_process(calls));
+        let descriptors = Arc::new(DescriptorTable::for_process(calls));
         let inner = SandboxState {
             engines,
             max_calls: calls,
@@ -167,7 +167,7 @@ impl Sandbox {
             scratch_directories: scratches,
             cache,
             refusal_basis: basis,
-            compilations: CompilationCounts::default(),
+            compilations: CompileCounters::default(),
             http_client,
             state,
             connector: OnceLock::new(),
@@ -265,7 +265,7 @@ impl Sandbox {
         // The code was linked before, so a failure is not the file's fault. Recompiling reports the
         // reason.
         let mut prepared = PreparedComponent::new(linked, &component, tasked).ok()?;
-        prepared.set_mcp_endpoint(manner);
+        prepared.set_server_protocol(manner);
         // Recompiling reports the reason.
         self.initial_memory_error(&prepared)
             .is_none()
@@ -323,7 +323,7 @@ impl Sandbox {
         mut prepared: PreparedComponent,
         scratch: UncachedCode,
     ) -> Result<PreparedComponent, String> {
-        prepared.set_mcp_endpoint(lost.manner);
+        prepared.set_server_protocol(lost.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
             if let Some(known) = lost.known {
@@ -352,7 +352,7 @@ impl Sandbox {
             Some(cache),
             UncachedCode {
                 code: Some(code),
-                tasked,
+                async_instances: tasked,
             },
         ) = (self.cache(), scratch)
         {

@@ -113,20 +113,20 @@ pub(crate) fn classify(
     if let Some(&wasmtime_wasi::I32Exit(code)) = error.downcast_ref() {
         return match evidence.stderr {
             // Languages without exceptions fail in this way: they print the reason and exit.
-            Some(words) if code != 0 => CallError::Failed(words),
+            Some(stderr_text) if code != 0 => CallError::Failed(stderr_text),
             stderr => CallError::Trap {
                 cause: format!("exited with code {code}"),
                 stderr,
             },
         };
     }
-    let rule = if misuses_handle(&root) {
+    let note = if misuses_handle(&root) {
         COMPONENT_MODEL_NOTE
     } else {
         ""
     };
     CallError::Trap {
-        cause: format!("{root}{rule}"),
+        cause: format!("{root}{note}"),
         stderr: evidence.stderr,
     }
 }
@@ -184,7 +184,7 @@ const HANDLE_ERRORS: [&str; 17] = [
 
 /// Returns whether an error means that the guest misused a handle, a stream or a future.
 fn misuses_handle(root: &str) -> bool {
-    HANDLE_ERRORS.iter().any(|said| root.contains(said))
+    HANDLE_ERRORS.iter().any(|fragment| root.contains(fragment))
 }
 
 /// Describes a component that does not fit into the pool, in terms of the ceilings that determine
@@ -192,19 +192,19 @@ fn misuses_handle(root: &str) -> bool {
 /// one component per error pin their texts.
 pub(crate) fn describe_too_large(root: &str) -> Option<String> {
     // Sizes may be hexadecimal, and some messages have an index before the two relevant numbers.
-    let number = |word: &str| match word.strip_prefix("0x") {
+    let parse_number = |word: &str| match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     };
     let numbers: Vec<u64> = root
         .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter_map(number)
+        .filter_map(parse_number)
         .collect();
-    let [.., asked, most] = numbers[..] else {
+    let [.., requested, maximum] = numbers[..] else {
         return None;
     };
-    let [size, largest] = [asked, most].map(|n| format_bytes(ByteSize::b(n)));
-    let [asked, most] = [asked, most].map(format_thousands);
+    let [size, largest] = [requested, maximum].map(|n| format_bytes(ByteSize::b(n)));
+    let [asked, most] = [requested, maximum].map(format_thousands);
     if root.starts_with("memory has a minimum byte size") {
         return Some(initial_memory_message(&size, &largest));
     }
@@ -214,7 +214,7 @@ pub(crate) fn describe_too_large(root: &str) -> Option<String> {
              ceilings.table_elements)"
         ));
     }
-    let (what, key) = if root.contains("core module instances") {
+    let (subject, key) = if root.contains("core module instances") {
         ("core instances", Some("ceilings.instances"))
     } else if root.contains("linear memories") || root.starts_with("defined memories count") {
         ("linear memories", Some("ceilings.memories"))
@@ -223,11 +223,11 @@ pub(crate) fn describe_too_large(root: &str) -> Option<String> {
     } else {
         return None;
     };
-    let cure = key
+    let advice = key
         .map(|key| format!(" (to allow more, raise {key})"))
         .unwrap_or_default();
     Some(format!(
-        "it has {asked} {what}, but the server's ceiling is {most}{cure}"
+        "it has {asked} {subject}, but the server's ceiling is {most}{advice}"
     ))
 }
 

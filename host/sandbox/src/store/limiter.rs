@@ -14,7 +14,7 @@ const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 /// limit.
 #[derive(Debug)]
 pub(crate) struct StoreLimiter {
-    account: MemoryBudget,
+    memory_budget: MemoryBudget,
     table_limit: usize,
     instances: usize,
     memories: usize,
@@ -25,9 +25,9 @@ pub(crate) struct StoreLimiter {
 }
 
 impl StoreLimiter {
-    pub(crate) fn new(limits: &Limits, account: MemoryBudget) -> Self {
+    pub(crate) fn new(limits: &Limits, memory_budget: MemoryBudget) -> Self {
         Self {
-            account,
+            memory_budget,
             table_limit: limits.table_elements,
             instances: limits.instances,
             memories: limits.memories,
@@ -54,7 +54,7 @@ impl ResourceLimiter for StoreLimiter {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let granted = self
-            .account
+            .memory_budget
             .try_charge(desired.saturating_sub(current))
             .is_ok();
         if !granted {
@@ -75,7 +75,7 @@ impl ResourceLimiter for StoreLimiter {
             return Ok(false);
         }
         Ok(self
-            .account
+            .memory_budget
             .charge(
                 desired
                     .saturating_sub(current)

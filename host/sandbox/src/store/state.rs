@@ -26,7 +26,7 @@ use crate::capability::sockets::call_sockets::CallSockets;
 use crate::capability::sockets::tcp_usage::TcpTraffic;
 use crate::capability::stdio::guest_stdin::GuestStdin;
 use crate::capability::stdio::output_capture::GuestOutput;
-use crate::capability::stdio::stdio_transport::StdioConversation;
+use crate::capability::stdio::stdio_transport::StdioTransport;
 use crate::capability::yielding::CpuMeter;
 use crate::context::call_context::CallContext;
 use crate::context::mount_roots::MountedDirectory;
@@ -44,7 +44,7 @@ pub(crate) struct CallResources {
     /// Standard input of a guest that returns its result on standard output.
     pub(crate) stdin: Option<String>,
     /// Transport over the standard streams of a guest that is an MCP server.
-    pub(crate) stdio_transport: Option<StdioConversation>,
+    pub(crate) stdio_transport: Option<StdioTransport>,
     /// Seed of the clocks and the random numbers, if each call gets the same ones.
     pub(crate) seed: Option<CallSeed>,
     /// True if the guest can ask its caller questions.
@@ -67,17 +67,17 @@ pub(crate) struct StoreState {
     /// The quotas of directory handles, by their entries in the resource table.
     pub(crate) quotas: BTreeMap<u32, CallQuota>,
     /// The targets of directory handles, by their entries in the resource table.
-    pub(crate) reach: BTreeMap<u32, DirectoryReach>,
+    pub(crate) directory_reach: BTreeMap<u32, DirectoryReach>,
     /// True if a file was not opened because no descriptor was left. Such a failure is logged once.
     pub(crate) files_refused: bool,
     pub(crate) outgoing_http: HttpCall,
     /// The HTTP requests that are in progress.
-    pub(crate) exchanges: PendingRequests,
+    pub(crate) pending_requests: PendingRequests,
     pub(crate) call_sockets: CallSockets,
     /// The clock of a call with a fixed time; `None` for the system clock.
     pub(crate) fixed_time: Option<CallTime>,
     /// The plugin's persistent state.
-    pub(crate) kept: KeyValueCall,
+    pub(crate) keyvalue: KeyValueCall,
     /// The memory budget of the call.
     pub(crate) memory_budget: MemoryBudget,
     /// Memory that the handles of `wasi:http` hold, by their entries in the resource table.
@@ -87,7 +87,7 @@ pub(crate) struct StoreState {
     /// Standard input, for WASI 0.3.
     pub(crate) input: GuestStdin,
     /// Transport over the standard streams, if the guest is an MCP server.
-    pub(crate) stdio_transport: Option<StdioConversation>,
+    pub(crate) stdio_transport: Option<StdioTransport>,
     pub(crate) secrets: Arc<SecretFilter>,
     pub(crate) imports: HostFunctions,
     /// The call's side effects.
@@ -101,8 +101,8 @@ pub(crate) struct StoreState {
 impl StoreState {
     /// Creates the state of a call with these resources.
     pub(crate) fn new(
-        entry: &CallContext<'_>,
-        given: CallResources,
+        call: &CallContext<'_>,
+        resources: CallResources,
         files: CallDescriptors,
         meter: CpuMeter,
     ) -> Self {
@@ -112,35 +112,40 @@ impl StoreState {
             deadline,
             tape,
             ..
-        } = entry;
+        } = call;
         let limits = &environment.limits;
-        let secrets = Arc::clone(&given.secrets.filter);
+        let secrets = Arc::clone(&resources.secrets.filter);
         tape.set_secrets(&secrets);
-        let account = MemoryBudget::new(limits.memory);
+        let memory_budget = MemoryBudget::new(limits.memory);
         let effects = SideEffects::new(
-            given.can_ask,
-            &entry.journal,
+            resources.can_ask,
+            &call.journal,
             limits,
-            &account,
+            &memory_budget,
             tape.clone(),
         );
         let mut context = WasiCtxBuilder::new();
-        let talk = given.stdio_transport;
-        let (stdio, input) =
-            connect_streams(&mut context, limits, &account, given.stdin, talk.as_ref());
+        let stdio_transport = resources.stdio_transport;
+        let (stdio, input) = connect_streams(
+            &mut context,
+            limits,
+            &memory_budget,
+            resources.stdin,
+            stdio_transport.as_ref(),
+        );
         context.max_random_size(limits.random.as_u64());
-        let fixed_time = set_variables(&mut context, entry, given.seed);
+        let fixed_time = set_variables(&mut context, call, resources.seed);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(MAX_FIELDS_BYTES);
-        let outgoing_http = HttpCall::new(entry, given.secrets, effects.clone());
+        let outgoing_http = HttpCall::new(call, resources.secrets, effects.clone());
         let call_sockets = CallSockets::new(
             &environment.connections,
             outgoing_http.denials(),
             effects.clone(),
             TcpTraffic::new(limits),
-            account.clone(),
+            memory_budget.clone(),
             *deadline,
         );
         allow_connections(&mut context, &call_sockets);
@@ -148,24 +153,24 @@ impl StoreState {
             wasi: context.build(),
             table,
             http,
-            mounts: given.directories.mounted,
-            exceeded_bound: given.directories.full,
+            mounts: resources.directories.mounted,
+            exceeded_bound: resources.directories.exceeded_quota,
             descriptors: files,
             open_files: BTreeMap::new(),
             quotas: BTreeMap::new(),
-            reach: BTreeMap::new(),
+            directory_reach: BTreeMap::new(),
             files_refused: false,
             outgoing_http,
-            exchanges: PendingRequests::default(),
+            pending_requests: PendingRequests::default(),
             call_sockets,
             fixed_time,
-            kept: KeyValueCall::new(entry, account.clone(), meter),
-            limiter: StoreLimiter::new(limits, account.clone()),
-            memory_budget: account,
+            keyvalue: KeyValueCall::new(call, memory_budget.clone(), meter),
+            limiter: StoreLimiter::new(limits, memory_budget.clone()),
+            memory_budget,
             http_memory: BTreeMap::new(),
             stdio,
             input,
-            stdio_transport: talk,
+            stdio_transport,
             imports: HostFunctions::new(
                 environment,
                 Arc::clone(&secrets),
@@ -173,8 +178,8 @@ impl StoreState {
                 tape.clone(),
             ),
             question_context: QuestionContext::new(
-                entry.answerable,
-                Arc::clone(&entry.journal),
+                call.answerable,
+                Arc::clone(&call.journal),
                 effects.clone(),
                 Arc::clone(&secrets),
                 limits,
@@ -203,14 +208,14 @@ impl StoreState {
 
     /// Charges the memory of a new handle of `wasi:http` to the call's budget until the handle is
     /// dropped or consumed.
-    pub(crate) fn hold_http<T>(
+    pub(crate) fn reserve_for_handle<T>(
         &mut self,
-        made: Resource<T>,
+        handle: Resource<T>,
         bytes: usize,
     ) -> Result<Resource<T>, BudgetExceeded> {
         self.http_memory
-            .insert(made.rep(), self.memory_budget.reserve(bytes)?);
-        Ok(made)
+            .insert(handle.rep(), self.memory_budget.reserve(bytes)?);
+        Ok(handle)
     }
 }
 
@@ -219,12 +224,12 @@ impl StoreState {
 fn connect_streams(
     context: &mut WasiCtxBuilder,
     limits: &Limits,
-    account: &MemoryBudget,
+    memory_budget: &MemoryBudget,
     text: Option<String>,
-    talk: Option<&StdioConversation>,
+    transport: Option<&StdioTransport>,
 ) -> (GuestOutput, GuestStdin) {
-    let mut stdio = GuestOutput::new(limits.stdio, account.clone());
-    let mut input = talk.map_or(GuestStdin::Empty, |talk| {
+    let mut stdio = GuestOutput::new(limits.stdio, memory_budget.clone());
+    let mut input = transport.map_or(GuestStdin::Empty, |talk| {
         GuestStdin::Messages(talk.reader())
     });
     if let Some(text) = text {
@@ -236,10 +241,10 @@ fn connect_streams(
             usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX),
         );
     }
-    match talk {
-        Some(talk) => context
-            .stdin(talk.stdin())
-            .stdout(talk.stdout(stdio.stdout())),
+    match transport {
+        Some(transport) => context
+            .stdin(transport.stdin())
+            .stdout(transport.stdout(stdio.stdout())),
         None => context.stdout(stdio.stdout()),
     };
     context.stderr(stdio.stderr());
@@ -250,11 +255,11 @@ fn connect_streams(
 /// system. Returns the fixed time of a deterministic call.
 fn set_variables(
     context: &mut WasiCtxBuilder,
-    entry: &CallContext<'_>,
+    call: &CallContext<'_>,
     seed: Option<CallSeed>,
 ) -> Option<CallTime> {
-    let tape = &entry.tape;
-    for name in &entry.environment.permissions.environment {
+    let tape = &call.tape;
+    for name in &call.environment.permissions.environment {
         if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
             context.env(name, value);
         }
@@ -264,7 +269,7 @@ fn set_variables(
         tape.configure_wasi(context);
     }
     // The trace context differs between calls.
-    let trace = entry
+    let trace = call
         .trace
         .filter(|_| time.is_none())
         .map(trace_variables)

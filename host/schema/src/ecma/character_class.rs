@@ -6,9 +6,9 @@ use super::suggestions::posix_class;
 
 /// Parses a class, from its `[` to its `]`.
 pub(super) fn parse_class(cursor: &mut PatternCursor) -> Result<(), PatternError> {
-    let start = cursor.at;
-    cursor.at += if cursor.peek(1) == Some('^') { 2 } else { 1 };
-    let content = cursor.at;
+    let start = cursor.position;
+    cursor.position += if cursor.peek(1) == Some('^') { 2 } else { 1 };
+    let content_start = cursor.position;
     loop {
         match cursor.peek(0) {
             None => {
@@ -21,14 +21,14 @@ pub(super) fn parse_class(cursor: &mut PatternCursor) -> Result<(), PatternError
             Some(']') => break,
             Some(_) => {}
         }
-        let first_at = cursor.at;
+        let first_at = cursor.position;
         let first = parse_class_atom(cursor)?;
         if cursor.peek(0) != Some('-') || matches!(cursor.peek(1), None | Some(']')) {
             continue;
         }
-        cursor.at += 1;
+        cursor.position += 1;
         let last = parse_class_atom(cursor)?;
-        let length = cursor.at - first_at;
+        let length = cursor.position - first_at;
         match (first, last) {
             (Some(first), Some(last)) if first <= last => {}
             (Some(_), Some(_)) => {
@@ -39,22 +39,22 @@ pub(super) fn parse_class(cursor: &mut PatternCursor) -> Result<(), PatternError
                 ));
             }
             _ => {
-                let instead =
+                let replacement =
                     "a class has no range to another class; write \"\\\\-\" for the character";
-                return Err(pattern_error(first_at, length, instead));
+                return Err(pattern_error(first_at, length, replacement));
             }
         }
     }
-    if cursor.at == content {
+    if cursor.position == content_start {
         // A class without characters matches nothing, and its negation matches everything.
-        let negation = if content - start == 1 { "^" } else { "" };
+        let negation = if content_start - start == 1 { "^" } else { "" };
         cursor.rewrites.push((
             start,
-            content + 1 - start,
+            content_start + 1 - start,
             format!("[{negation}\\x00-\\u{{10ffff}}]"),
         ));
     }
-    cursor.at += 1;
+    cursor.position += 1;
     Ok(())
 }
 
@@ -62,20 +62,22 @@ pub(super) fn parse_class(cursor: &mut PatternCursor) -> Result<(), PatternError
 fn parse_class_atom(cursor: &mut PatternCursor) -> Result<Option<u32>, PatternError> {
     match (cursor.peek(0), cursor.peek(1)) {
         (Some('\\'), Some('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
-            cursor.at += 2;
+            cursor.position += 2;
             Ok(None)
         }
         (Some('\\'), Some('b')) => {
-            cursor.rewrites.push((cursor.at, 2, "\\x08".to_owned()));
-            cursor.at += 2;
+            cursor
+                .rewrites
+                .push((cursor.position, 2, "\\x08".to_owned()));
+            cursor.position += 2;
             Ok(Some(8))
         }
         (Some('\\'), Some('-')) => {
-            cursor.at += 2;
+            cursor.position += 2;
             Ok(Some(u32::from('-')))
         }
         (Some('\\'), Some('B' | 'k' | '1'..='9')) => Err(pattern_error(
-            cursor.at,
+            cursor.position,
             2,
             "a class has no such escape; leave the \"\\\\\" out",
         )),
@@ -87,17 +89,17 @@ fn parse_class_atom(cursor: &mut PatternCursor) -> Result<Option<u32>, PatternEr
             let name = cursor.text_while(2, |c| c.is_ascii_alphabetic() || c == '^');
             let end = 2 + name.len();
             if (cursor.peek(end), cursor.peek(end + 1)) != (Some(':'), Some(']')) {
-                cursor.at += 1;
+                cursor.position += 1;
                 return Ok(Some(u32::from('[')));
             }
-            let instead = posix_class(&name).map_or_else(
+            let replacement = posix_class(&name).map_or_else(
                 || "there are no classes with names; write the characters".to_owned(),
                 |characters| format!("there are no classes with names; write {characters:?}"),
             );
-            Err(pattern_error(cursor.at, 4 + name.len(), &instead))
+            Err(pattern_error(cursor.position, 4 + name.len(), &replacement))
         }
         (c, _) => {
-            cursor.at += 1;
+            cursor.position += 1;
             Ok(c.map(u32::from))
         }
     }

@@ -8,7 +8,7 @@ use super::suggestions::{suggest_escape, suggest_property};
 pub(super) fn parse_character_escape(
     cursor: &mut PatternCursor,
 ) -> Result<Option<u32>, PatternError> {
-    let start = cursor.at;
+    let start = cursor.position;
     let Some(c) = cursor.peek(1) else {
         return Err(pattern_error(
             start,
@@ -35,19 +35,19 @@ pub(super) fn parse_character_escape(
         'p' | 'P' if cursor.peek(2) == Some('{') => {
             let inner = cursor.text_until(3, '}').unwrap_or_default();
             let length = 4 + inner.chars().count();
-            if let Some(instead) = suggest_property(&inner) {
-                return Err(pattern_error(start, length, &instead));
+            if let Some(replacement) = suggest_property(&inner) {
+                return Err(pattern_error(start, length, &replacement));
             }
             (length, None)
         }
         '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
         | '/' => (2, Some(u32::from(c))),
         _ => {
-            let (length, instead) = suggest_escape(cursor, c);
-            return Err(pattern_error(start, length, &instead));
+            let (length, replacement) = suggest_escape(cursor, c);
+            return Err(pattern_error(start, length, &replacement));
         }
     };
-    cursor.at += length;
+    cursor.position += length;
     Ok(code)
 }
 
@@ -59,7 +59,7 @@ fn parse_braced_code(cursor: &PatternCursor) -> Result<(usize, Option<u32>), Pat
         .filter(|code| *code <= 0x10_ffff);
     let Some(code) = code.filter(|_| inner.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
         return Err(pattern_error(
-            cursor.at,
+            cursor.position,
             3,
             "write the code of a character, such as \"\\\\u{1f600}\"",
         ));
@@ -80,7 +80,7 @@ fn parse_code_unit(cursor: &mut PatternCursor) -> (usize, Option<u32>) {
             let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
             cursor
                 .rewrites
-                .push((cursor.at, 12, format!("\\u{{{code:x}}}")));
+                .push((cursor.position, 12, format!("\\u{{{code:x}}}")));
             (12, Some(code))
         }
         (code, _) => (6, code),
@@ -89,8 +89,8 @@ fn parse_code_unit(cursor: &mut PatternCursor) -> (usize, Option<u32>) {
 
 /// Returns the value of this number of hexadecimal digits; `None` if there are fewer.
 fn hex_code(cursor: &PatternCursor, ahead: usize, digits: usize) -> Option<u32> {
-    let from = cursor.at + ahead;
-    let text: String = cursor.chars().get(from..from + digits)?.iter().collect();
+    let start = cursor.position + ahead;
+    let text: String = cursor.chars().get(start..start + digits)?.iter().collect();
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(&text, 16).ok().filter(|_| is_hex)
 }

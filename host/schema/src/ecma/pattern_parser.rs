@@ -57,15 +57,15 @@ impl PatternParser {
     /// Checks the whole pattern.
     pub(super) fn parse(&mut self) -> Result<(), PatternError> {
         while let Some(c) = self.cursor.peek(0) {
-            let start = self.cursor.at;
+            let start = self.cursor.position;
             match c {
                 '^' | '$' | '|' => self.advance(1, QuantifierTarget::Nothing),
                 '(' => self.parse_group()?,
                 ')' => match self.open_groups.pop() {
-                    Some(looks) => {
+                    Some(is_lookaround) => {
                         self.advance(
                             1,
-                            if looks {
+                            if is_lookaround {
                                 QuantifierTarget::Nothing
                             } else {
                                 QuantifierTarget::Atom
@@ -81,7 +81,7 @@ impl PatternParser {
                     }
                 },
                 '*' | '+' | '?' => {
-                    self.cursor.at += 1;
+                    self.cursor.position += 1;
                     self.parse_quantifier(start)?;
                 }
                 '{' => {
@@ -105,7 +105,7 @@ impl PatternParser {
         }
         if !self.open_groups.is_empty() {
             return Err(pattern_error(
-                self.cursor.at,
+                self.cursor.position,
                 1,
                 "a group is not closed; add \")\", or write \"\\\\(\" for the character",
             ));
@@ -162,24 +162,24 @@ impl PatternParser {
             return None;
         }
         rewrites.sort_unstable();
-        let mut written = String::new();
+        let mut rewritten = String::new();
         let mut end = 0;
         for (at, length, text) in rewrites {
-            written.extend(self.cursor.chars().get(end..at).unwrap_or_default());
-            written.push_str(&text);
+            rewritten.extend(self.cursor.chars().get(end..at).unwrap_or_default());
+            rewritten.push_str(&text);
             end = at + length;
         }
-        written.extend(self.cursor.chars().get(end..).unwrap_or_default());
-        Some(written)
+        rewritten.extend(self.cursor.chars().get(end..).unwrap_or_default());
+        Some(rewritten)
     }
 
     fn advance(&mut self, length: usize, preceding: QuantifierTarget) {
-        self.cursor.at += length;
+        self.cursor.position += length;
         self.preceding = preceding;
     }
 
     fn parse_group(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at;
+        let start = self.cursor.position;
         if self.open_groups.len() >= MAX_GROUP_DEPTH {
             return Err(pattern_error(
                 start,
@@ -187,19 +187,19 @@ impl PatternParser {
                 &format!("groups can be nested {MAX_GROUP_DEPTH} levels deep"),
             ));
         }
-        let heads = [
+        let prefixes = [
             ("(?:", false),
             ("(?=", true),
             ("(?!", true),
             ("(?<=", true),
             ("(?<!", true),
         ];
-        if let Some((head, looks)) = heads
+        if let Some((prefix, is_lookaround)) = prefixes
             .into_iter()
             .find(|(head, _)| self.cursor.rest_starts_with(head))
         {
-            self.open_groups.push(looks);
-            self.advance(head.len(), QuantifierTarget::Nothing);
+            self.open_groups.push(is_lookaround);
+            self.advance(prefix.len(), QuantifierTarget::Nothing);
             return Ok(());
         }
         if self.cursor.rest_starts_with("(?<") {
@@ -231,8 +231,8 @@ impl PatternParser {
             self.advance(1, QuantifierTarget::Nothing);
             return Ok(());
         }
-        let (length, instead) = suggest_group(&self.cursor);
-        Err(pattern_error(start, length, &instead))
+        let (length, replacement) = suggest_group(&self.cursor);
+        Err(pattern_error(start, length, &replacement))
     }
 
     /// Parses the rest of a quantifier that begins at `start`.
@@ -247,7 +247,7 @@ impl PatternParser {
                 ));
             }
             QuantifierTarget::Quantifier | QuantifierTarget::Nothing => {
-                let length = self.cursor.at - start;
+                let length = self.cursor.position - start;
                 return Err(pattern_error(
                     start,
                     length,
@@ -256,7 +256,7 @@ impl PatternParser {
             }
         }
         if self.cursor.peek(0) == Some('?') {
-            self.cursor.at += 1;
+            self.cursor.position += 1;
         }
         self.preceding = QuantifierTarget::Quantifier;
         Ok(())
@@ -264,43 +264,43 @@ impl PatternParser {
 
     /// Parses `{2}`, `{2,}` or `{2,3}`.
     fn parse_count(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at;
+        let start = self.cursor.position;
         let inner = self.cursor.text_until(1, '}').unwrap_or_default();
-        let (least, most) = inner.split_once(',').unwrap_or((&inner, &inner));
+        let (min, max) = inner.split_once(',').unwrap_or((&inner, &inner));
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let length = 2 + inner.chars().count();
-        if least.is_empty() && is_number(most) {
+        if min.is_empty() && is_number(max) {
             return Err(pattern_error(
                 start,
                 length,
-                &format!("write \"{{0,{most}}}\""),
+                &format!("write \"{{0,{max}}}\""),
             ));
         }
-        if !is_number(least) || !(most.is_empty() || is_number(most)) {
+        if !is_number(min) || !(max.is_empty() || is_number(max)) {
             return Err(pattern_error(start, 1, "write \"\\\\{\" for the character"));
         }
         let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
-        if is_number(most) && number(most) < number(least) {
+        if is_number(max) && number(max) < number(min) {
             return Err(pattern_error(
                 start,
                 length,
-                &format!("write \"{{{most},{least}}}\""),
+                &format!("write \"{{{max},{min}}}\""),
             ));
         }
-        let count = number(if is_number(most) { most } else { least });
+        let count = number(if is_number(max) { max } else { min });
         if self
             .largest_count
             .is_none_or(|(largest, ..)| largest < count)
         {
             self.largest_count = Some((count, start, length));
         }
-        self.cursor.at += length;
+        self.cursor.position += length;
         Ok(())
     }
 
     fn parse_escape(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at;
+        let start = self.cursor.position;
         match self.cursor.peek(1) {
             Some('b' | 'B') => self.advance(2, QuantifierTarget::Nothing),
             Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.advance(2, QuantifierTarget::Atom),

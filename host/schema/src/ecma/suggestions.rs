@@ -47,14 +47,14 @@ pub(super) fn suggest_group(cursor: &PatternCursor) -> (usize, String) {
         (Some('#'), _) => (3, "there are no comments; leave it out".to_owned()),
         _ if !flags.is_empty() => {
             let length = 3 + flags.chars().count();
-            let instead = if flags.contains('i') {
+            let replacement = if flags.contains('i') {
                 "there are no flags within a pattern; leave them out, and write both cases, such as \"[Aa]\""
             } else if flags.contains('s') {
                 "there are no flags within a pattern; leave them out, and write \"[^]\" for any character"
             } else {
                 "there are no flags within a pattern; leave them out"
             };
-            (length, instead.to_owned())
+            (length, replacement.to_owned())
         }
         _ => (
             3,

@@ -8,14 +8,14 @@ const ALL_TYPES: [&str; 6] = ["string", "number", "boolean", "object", "array", 
 
 /// Returns a schema for an unrestricted value.
 pub(super) fn any_value_schema() -> Value {
-    let of = |name: &&str| {
+    let schema_of_type = |name: &&str| {
         if *name == "array" {
             json!({"type": name, "items": {"type": "string"}})
         } else {
             json!({"type": name})
         }
     };
-    json!({"anyOf": ALL_TYPES.iter().map(of).collect::<Vec<_>>()})
+    json!({"anyOf": ALL_TYPES.iter().map(schema_of_type).collect::<Vec<_>>()})
 }
 
 /// Returns a schema in place of one that exceeds a limit.
@@ -30,9 +30,9 @@ pub(super) fn recursive_schema(target: &str, definition: &Value) -> Value {
         .get("type")
         .and_then(Value::as_str)
         .unwrap_or("object");
-    let mut written = json!({"type": kind, "description": format!("The same again ({name}).")});
-    if let (Some(members), "array") = (written.as_object_mut(), kind) {
+    let mut placeholder = json!({"type": kind, "description": format!("The same again ({name}).")});
+    if let (Some(members), "array") = (placeholder.as_object_mut(), kind) {
         members.insert("items".into(), any_value_schema());
     }
-    written
+    placeholder
 }

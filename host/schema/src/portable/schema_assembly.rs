@@ -7,9 +7,9 @@ use super::placeholder_schemas::any_value_schema;
 
 /// Merges a part of `allOf` into the schema of the same value.
 pub(super) fn merge_part(
-    own: &mut Map<String, Value>,
+    output: &mut Map<String, Value>,
     types: &mut Vec<&str>,
-    words: &mut DescriptionText,
+    sentences: &mut DescriptionText,
     part: Value,
 ) {
     let Value::Object(part) = part else { return };
@@ -25,9 +25,9 @@ pub(super) fn merge_part(
         });
     }
     for (key, value) in part {
-        match (key.as_str(), own.get_mut(&key), value) {
+        match (key.as_str(), output.get_mut(&key), value) {
             ("type" | "anyOf", ..) => {}
-            ("description", _, Value::String(text)) => words.add(&text),
+            ("description", _, Value::String(text)) => sentences.add(&text),
             ("properties", Some(Value::Object(ours)), Value::Object(theirs)) => {
                 for (name, schema) in theirs {
                     ours.entry(name).or_insert(schema);
@@ -41,7 +41,7 @@ pub(super) fn merge_part(
                 }
             }
             (_, None, value) => {
-                own.insert(key, value);
+                output.insert(key, value);
             }
             _ => {}
         }
@@ -50,40 +50,40 @@ pub(super) fn merge_part(
 
 /// Assembles a schema from its parts: with one type, or with alternatives that have one each.
 pub(super) fn assemble_schema(
-    mut own: Map<String, Value>,
+    mut output: Map<String, Value>,
     types: &[&str],
     alternatives: Vec<Value>,
-    words: &DescriptionText,
+    sentences: &DescriptionText,
 ) -> Value {
-    let mut written = match (types, alternatives.is_empty()) {
+    let mut assembled = match (types, alternatives.is_empty()) {
         ([], true) => match any_value_schema() {
             Value::Object(any) => {
-                own.extend(any);
-                own
+                output.extend(any);
+                output
             }
-            _ => own,
+            _ => output,
         },
         ([only], true) => {
-            own.insert("type".into(), (*only).into());
-            own
+            output.insert("type".into(), (*only).into());
+            output
         }
         ([only], false) if *only == "object" => {
             // The common part of all alternatives keeps its members, and the alternatives contain
             // only their own.
-            own.insert("type".into(), (*only).into());
-            own.insert("anyOf".into(), alternatives.into());
-            own
+            output.insert("type".into(), (*only).into());
+            output.insert("anyOf".into(), alternatives.into());
+            output
         }
         (_, false) => Map::from_iter([("anyOf".to_owned(), Value::from(alternatives))]),
         (several, true) => {
             let of_type = |name: &&str| {
-                let own = own
+                let applicable = output
                     .iter()
                     .filter(|(key, _)| applies_to_type(key, name))
                     .map(|(key, value)| (key.clone(), value.clone()));
-                let mut own: Map<String, Value> = own.collect();
-                own.insert("type".into(), (*name).into());
-                Value::Object(own)
+                let mut alternative: Map<String, Value> = applicable.collect();
+                alternative.insert("type".into(), (*name).into());
+                Value::Object(alternative)
             };
             Map::from_iter([(
                 "anyOf".to_owned(),
@@ -91,10 +91,10 @@ pub(super) fn assemble_schema(
             )])
         }
     };
-    if let Some(text) = words.joined() {
-        written.insert("description".into(), text.into());
+    if let Some(text) = sentences.joined() {
+        assembled.insert("description".into(), text.into());
     }
-    Value::Object(written)
+    Value::Object(assembled)
 }
 
 /// Returns whether a keyword applies to values of a type.

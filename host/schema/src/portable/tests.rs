@@ -3,7 +3,7 @@
 use super::*;
 use crate::{JsonSchema, client_schema};
 
-fn written(properties: &Value) -> Value {
+fn portable_properties(properties: &Value) -> Value {
     portable_schema(&client_schema(
         &json!({"type": "object", "properties": properties, "additionalProperties": false}),
     ))["properties"]
@@ -12,7 +12,7 @@ fn written(properties: &Value) -> Value {
 
 #[test]
 fn each_construct_has_a_portable_form() {
-    let said = written(&json!({
+    let said = portable_properties(&json!({
         "any": true,
         "none": false,
         "const": {"const": "a"},
@@ -35,7 +35,7 @@ fn each_construct_has_a_portable_form() {
 
 #[test]
 fn an_uncommon_pattern_is_described_in_the_description() {
-    let said = written(&json!({
+    let said = portable_properties(&json!({
         "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
         "look": {"type": "string", "description": "A code.", "pattern": "^(?!A)[A-Z]$"},
         "name": {"type": "string", "pattern": "^\\p{Lu}"},

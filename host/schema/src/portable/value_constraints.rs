@@ -10,8 +10,8 @@ use crate::client_schema::type_name;
 pub(super) fn write_exclusive_bounds(
     members: &Map<String, Value>,
     types: &[&str],
-    own: &mut Map<String, Value>,
-    words: &mut DescriptionText,
+    output: &mut Map<String, Value>,
+    sentences: &mut DescriptionText,
 ) {
     let is_integer = types == ["integer"];
     for (keyword, bound, step, word) in [
@@ -21,24 +21,24 @@ pub(super) fn write_exclusive_bounds(
         match members.get(keyword) {
             Some(Value::Number(number)) => match number
                 .as_i64()
-                .filter(|_| is_integer && !own.contains_key(bound))
+                .filter(|_| is_integer && !output.contains_key(bound))
             {
                 Some(whole) => {
-                    own.insert(bound.into(), whole.saturating_add(step).into());
+                    output.insert(bound.into(), whole.saturating_add(step).into());
                 }
-                None => words.add(&format!("{word} {number}.")),
+                None => sentences.add(&format!("{word} {number}.")),
             },
             // The form of draft 4.
             Some(Value::Bool(true)) => {
-                if let Some(number) = own.get(bound) {
-                    words.add(&format!("{word} {number}."));
+                if let Some(number) = output.get(bound) {
+                    sentences.add(&format!("{word} {number}."));
                 }
             }
             _ => {}
         }
     }
     if let Some(step) = members.get("multipleOf") {
-        words.add(&format!("A multiple of {step}."));
+        sentences.add(&format!("A multiple of {step}."));
     }
 }
 
@@ -69,32 +69,32 @@ pub(super) fn implied_types(members: &Map<String, Value>) -> Vec<&'static str> {
 
 /// Writes the values of an enumeration and returns their types. Only strings can be in an `enum`.
 pub(super) fn write_enumeration(
-    own: &mut Map<String, Value>,
-    words: &mut DescriptionText,
-    listed: &[Value],
+    output: &mut Map<String, Value>,
+    sentences: &mut DescriptionText,
+    values: &[Value],
 ) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
-    for name in listed.iter().map(type_name) {
+    for name in values.iter().map(type_name) {
         if !types.contains(&name) {
             types.push(name);
         }
     }
-    let texts: Vec<Value> = listed
+    let texts: Vec<Value> = values
         .iter()
         .filter(|value| value.is_string())
         .cloned()
         .collect();
     if texts.is_empty() || types.iter().any(|name| !["string", "null"].contains(name)) {
-        let told: Vec<String> = listed.iter().map(ToString::to_string).collect();
-        words.add(&format!("One of: {}.", told.join(", ")));
+        let value_texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+        sentences.add(&format!("One of: {}.", value_texts.join(", ")));
     } else {
-        own.insert("enum".into(), texts.into());
+        output.insert("enum".into(), texts.into());
     }
     types
 }
 
 /// Adds the descriptions of the values to choose from.
-pub(super) fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
+pub(super) fn describe_choices(sentences: &mut DescriptionText, branches: &[Value]) {
     for branch in branches {
         if let (Some(value), Some(text)) = (
             branch.get("const"),
@@ -103,7 +103,7 @@ pub(super) fn describe_choices(words: &mut DescriptionText, branches: &[Value]) 
             let value = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            words.add(&format!("{value}: {text}"));
+            sentences.add(&format!("{value}: {text}"));
         }
     }
 }

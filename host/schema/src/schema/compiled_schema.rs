@@ -26,57 +26,60 @@ pub(super) const MAX_VIOLATIONS: usize = 10;
 /// A compiled schema.
 pub(super) struct CompiledSchema {
     validator: Validator<CountedJson>,
-    names: Arc<dyn NameCost>,
+    name_cost: Arc<dyn NameCost>,
 }
 
 impl CompiledSchema {
     /// Compiles a schema that is a JSON object.
     pub(super) fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, String> {
-        let names = PropertyNames::of(value, patterns)?;
-        let names: Arc<dyn NameCost> = {
-            let names = Arc::new(names);
-            let own = Arc::clone(&names);
-            let cost: Arc<dyn NameCost> = names;
+        let property_names = PropertyNames::from_schema(value, patterns)?;
+        let name_cost: Arc<dyn NameCost> = {
+            let shared_names = Arc::new(property_names);
+            let charged_names = Arc::clone(&shared_names);
+            let cost: Arc<dyn NameCost> = shared_names;
             budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || {
-                own.charge_own_names(value);
+                charged_names.charge_own_names(value);
             })
             .ok_or("its patternProperties take too long for its own properties")?;
             cost
         };
-        let for_names = PatternOptions::fancy_regex()
+        let name_pattern_options = PatternOptions::fancy_regex()
             .backtrack_limit(MAX_NAME_BACKTRACKS)
             .size_limit(patterns.max_pattern_bytes())
             .dfa_size_limit(patterns.max_pattern_bytes());
-        let of_plugin = patterns.clone();
+        let keyword_patterns = patterns.clone();
         let options = jsonschema::options_for::<CountedJson>()
             .offline()
-            .with_pattern_options(for_names)
+            .with_pattern_options(name_pattern_options)
             .with_keyword("pattern", move |_, value, _| {
-                Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?))
+                Ok(Box::new(PatternKeyword::compile(value, &keyword_patterns)?))
             })
             .with_keyword(budget::STEP_KEYWORD, |_, _, _| Ok(Box::new(StepKeyword)));
-        let siblings_count = !matches!(
+        let siblings_apply = !matches!(
             Draft::default().detect(value),
             Draft::Draft4 | Draft::Draft6 | Draft::Draft7
         );
-        let mut plain = value.clone();
-        rewrite_name_patterns(&mut plain);
-        let stepped = budget::with_steps(&plain, siblings_count);
-        let validator = options.build(&stepped).map_err(|error| {
+        let mut rewritten = value.clone();
+        rewrite_name_patterns(&mut rewritten);
+        let metered = budget::with_steps(&rewritten, siblings_apply);
+        let validator = options.build(&metered).map_err(|error| {
             // Report the error for the schema without steps, as the plugin wrote it.
-            let error = if stepped == plain {
+            let error = if metered == rewritten {
                 error
             } else {
-                options.build(&plain).err().unwrap_or(error)
+                options.build(&rewritten).err().unwrap_or(error)
             };
-            let place = violation_pointer(&error);
-            if place.is_empty() {
+            let pointer = violation_pointer(&error);
+            if pointer.is_empty() {
                 describe(&error)
             } else {
-                format!("{place}: {}", describe(&error))
+                format!("{pointer}: {}", describe(&error))
             }
         })?;
-        Ok(Self { validator, names })
+        Ok(Self {
+            validator,
+            name_cost,
+        })
     }
 
     /// Returns whether `instance` matches; `None` if `budget` was not enough.
@@ -99,7 +102,7 @@ impl CompiledSchema {
         budget: CheckBudget,
         interrupt: &Interrupt,
     ) -> Vec<SchemaViolation> {
-        let listed = || {
+        let list = || {
             let mut violations: Vec<SchemaViolation> = Vec::new();
             for error in self
                 .validator
@@ -123,12 +126,11 @@ impl CompiledSchema {
             violations.truncate(MAX_VIOLATIONS);
             violations
         };
-        self.run_within(budget, interrupt, listed)
-            .unwrap_or_else(|| {
-                whole_value_violation(
-                    "does not match the schema (finding the exact location takes too long)",
-                )
-            })
+        self.run_within(budget, interrupt, list).unwrap_or_else(|| {
+            whole_value_violation(
+                "does not match the schema (finding the exact location takes too long)",
+            )
+        })
     }
 
     fn run_within<T>(
@@ -137,6 +139,6 @@ impl CompiledSchema {
         interrupt: &Interrupt,
         check: impl FnOnce() -> T,
     ) -> Option<T> {
-        budget::run_within(budget, interrupt, &self.names, check)
+        budget::run_within(budget, interrupt, &self.name_cost, check)
     }
 }

@@ -31,9 +31,9 @@ pub(super) fn describe(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         return clean_line(&describe_reference(error), 2 * MAX_MESSAGE_BYTES);
     }
-    let (message, whole) = truncated_message(error);
+    let (message, is_complete) = truncated_message(error);
     // A long value is not quoted.
-    let message = if whole {
+    let message = if is_complete {
         message
     } else {
         truncated_message(&error.masked()).0
@@ -47,27 +47,27 @@ pub(super) fn describe(error: &ValidationError<'_>) -> String {
 
 /// Describes an invalid reference to another part of the schema, or an unknown dialect.
 fn describe_reference(error: &ReferencingError) -> String {
-    let shown = |text: &str| clean_line(text, MAX_MESSAGE_BYTES);
+    let clean = |text: &str| clean_line(text, MAX_MESSAGE_BYTES);
     match error {
         ReferencingError::Unretrievable { uri, .. } => format!(
             "refers to {:?}, but a schema cannot refer to another document; copy the definition into the schema",
-            shown(uri.strip_prefix(BASE_URI).unwrap_or(uri))
+            clean(uri.strip_prefix(BASE_URI).unwrap_or(uri))
         ),
         ReferencingError::PointerToNowhere { pointer } => {
             format!(
                 "refers to {:?}, which does not exist",
-                shown(&format!("#{pointer}"))
+                clean(&format!("#{pointer}"))
             )
         }
         ReferencingError::NoSuchAnchor { anchor } => {
             format!(
                 "refers to {:?}, which does not exist",
-                shown(&format!("#{anchor}"))
+                clean(&format!("#{anchor}"))
             )
         }
         ReferencingError::UnknownSpecification { specification } => format!(
             "has the unknown dialect {:?} in $schema; leave $schema out, or use {DEFAULT_DIALECT:?}",
-            shown(specification)
+            clean(specification)
         ),
         error => error.to_string(),
     }
@@ -75,10 +75,10 @@ fn describe_reference(error: &ReferencingError) -> String {
 
 /// Returns the beginning of a message, and whether it is complete. The rest is not formatted,
 /// because it may quote a megabyte.
-fn truncated_message(words: &impl fmt::Display) -> (String, bool) {
-    let mut written = MessageBuffer(String::new());
-    let whole = write!(written, "{words}").is_ok();
-    (written.0, whole)
+fn truncated_message(message: &impl fmt::Display) -> (String, bool) {
+    let mut buffer = MessageBuffer(String::new());
+    let is_complete = write!(buffer, "{message}").is_ok();
+    (buffer.0, is_complete)
 }
 
 /// A buffer for a message. Its capacity is slightly more than the maximum size of a message, so
@@ -87,8 +87,8 @@ struct MessageBuffer(String);
 
 impl fmt::Write for MessageBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = text.floor_char_boundary((MAX_MESSAGE_BYTES + 8).saturating_sub(self.0.len()));
-        self.0.push_str(text.get(..room).unwrap_or_default());
+        let length = text.floor_char_boundary((MAX_MESSAGE_BYTES + 8).saturating_sub(self.0.len()));
+        self.0.push_str(text.get(..length).unwrap_or_default());
         if self.0.len() > MAX_MESSAGE_BYTES {
             Err(fmt::Error)
         } else {

@@ -83,9 +83,9 @@ fn secret_is_found_regardless_of_escaping() {
         ];
         for text in written {
             let redacted = secrets.redact(&text).into_owned();
-            let left = redacted.replace("[secret:token]", "");
+            let remaining = redacted.replace("[secret:token]", "");
             assert!(
-                left.chars().all(|c| matches!(c, '"' | '\\')),
+                remaining.chars().all(|c| matches!(c, '"' | '\\')),
                 "{text} became {redacted}"
             );
             assert!(secrets.contains_secret(text.as_bytes()), "{text}");
@@ -146,9 +146,9 @@ fn control_characters_do_not_hide_a_secret() {
 #[test]
 fn truncated_text_ends_before_a_partial_secret() {
     let secrets = secrets(&[("token", VALUE), ("number", "12345678")]).unwrap();
-    let whole = format!("before {VALUE}");
-    for cut in whole.char_indices().map(|(at, _)| at).skip("before ".len()) {
-        assert_eq!(secrets.scrub_truncated(&whole[..cut]), "before ", "{cut}");
+    let text = format!("before {VALUE}");
+    for cut in text.char_indices().map(|(at, _)| at).skip("before ".len()) {
+        assert_eq!(secrets.scrub_truncated(&text[..cut]), "before ", "{cut}");
     }
     assert_eq!(
         secrets.scrub_truncated("123456780 123456781234"),

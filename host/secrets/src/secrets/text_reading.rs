@@ -44,7 +44,7 @@ impl TextReading {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
         while !rest.is_empty() {
-            let taken = match self.next_piece(rest) {
+            let consumed = match self.next_piece(rest) {
                 TextPiece::Plain(length) => {
                     out.extend_from_slice(rest.get(..length).unwrap_or(rest));
                     length
@@ -54,7 +54,7 @@ impl TextReading {
                     length
                 }
             };
-            rest = rest.get(taken..).unwrap_or_default();
+            rest = rest.get(consumed..).unwrap_or_default();
         }
         out
     }
@@ -68,43 +68,48 @@ impl TextReading {
     ) {
         // `text_position` and `decoded_position` are the positions of the next piece in the text
         // and in the decoded text. `start` is the start of the current range in the text.
-        let mut at = 0;
-        let mut read = 0;
+        let mut text_position = 0;
+        let mut decoded_position = 0;
         let mut start = None;
         let mut current = ranges.next();
         while let Some(rest) = text
-            .get(at..)
+            .get(text_position..)
             .filter(|rest| !rest.is_empty() && current.is_some())
         {
-            let (length, count, plain) = match self.next_piece(rest) {
+            let (length, count, is_plain) = match self.next_piece(rest) {
                 TextPiece::Plain(length) => (length, length, true),
                 TextPiece::Encoded(length, decoded) => (length, decoded.count, false),
             };
             while let Some(range) = current.as_mut() {
                 // A range can start or end within plain bytes, but not within an escape.
-                if start.is_none() && range.start < read + count {
-                    start = Some(if plain { at + (range.start - read) } else { at });
+                if start.is_none() && range.start < decoded_position + count {
+                    start = Some(if is_plain {
+                        text_position + (range.start - decoded_position)
+                    } else {
+                        text_position
+                    });
                 }
-                let Some(begun) = start.filter(|_| range.end <= read + count) else {
+                let Some(range_start) = start.filter(|_| range.end <= decoded_position + count)
+                else {
                     break;
                 };
-                **range = begun..if plain {
-                    at + (range.end - read)
+                **range = range_start..if is_plain {
+                    text_position + (range.end - decoded_position)
                 } else {
-                    at + length
+                    text_position + length
                 };
                 (start, current) = (None, ranges.next());
             }
-            at += length;
-            read += count;
+            text_position += length;
+            decoded_position += count;
         }
     }
 
     /// Returns the length of `text` without an escape at its end that may be incomplete.
     pub(super) fn complete_length(self, text: &[u8]) -> usize {
-        let near = text.len().saturating_sub(MAX_ESCAPE_BYTES);
-        let marked = |at: &usize| text.get(*at).is_some_and(|byte| self.is_marker(*byte));
-        match (near..text.len()).rfind(marked) {
+        let search_start = text.len().saturating_sub(MAX_ESCAPE_BYTES);
+        let is_marked = |at: &usize| text.get(*at).is_some_and(|byte| self.is_marker(*byte));
+        match (search_start..text.len()).rfind(is_marked) {
             // In a run of backslashes, each can be the first of an escape.
             Some(last) if self != Self::Unwrapped => text
                 .get(..last)
@@ -129,7 +134,7 @@ impl TextReading {
         match text.iter().position(|byte| self.is_marker(*byte)) {
             None => TextPiece::Plain(text.len()),
             Some(0) => {
-                let coded = match self {
+                let escape = match self {
                     Self::Unwrapped => Some((
                         1,
                         DecodedCharacter {
@@ -143,7 +148,7 @@ impl TextReading {
                     }
                 };
                 // A marker that starts no valid escape is a plain byte.
-                coded.map_or(TextPiece::Plain(1), |(length, decoded)| {
+                escape.map_or(TextPiece::Plain(1), |(length, decoded)| {
                     TextPiece::Encoded(length, decoded)
                 })
             }
@@ -210,7 +215,7 @@ fn decode_escape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
     }
 }
 
-/// Parses `count` hexadecimal digits that start at `at`.
+/// Parses `count` hexadecimal digits that start at `text_position`.
 fn parse_hex(text: &[u8], at: usize, count: usize) -> Option<u32> {
     let digits = text
         .get(at..at + count)

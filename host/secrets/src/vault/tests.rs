@@ -23,7 +23,7 @@ fn secret(name: &str, source: SecretSource, is_carried: bool) -> SecretSpec {
     }
 }
 
-fn put(folder: &Path, path: &str, text: &str) {
+fn write_secret(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     // Follow the documentation: write the file elsewhere, then rename it.
@@ -41,9 +41,12 @@ fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
 }
 
 /// Returns the headers `x-…` that a request to `url` carries, in order.
-fn sent(opened: &CallSecrets, url: &str) -> Result<Vec<String>, WithheldCredential> {
+fn carried_secrets(
+    call_secrets: &CallSecrets,
+    url: &str,
+) -> Result<Vec<String>, WithheldCredential> {
     let mut request = Request::builder().uri(url).body(()).unwrap();
-    opened.add_to(&mut request, &origin(url))?;
+    call_secrets.add_to(&mut request, &origin(url))?;
     Ok(request
         .headers()
         .values()
@@ -71,25 +74,34 @@ fn callers_folder() -> SecretSource {
 #[tokio::test]
 async fn request_is_withheld_if_a_secret_has_no_value() {
     let root = tempfile::tempdir().unwrap();
-    let known = secret("known", SecretSource::Environment("A".to_owned()), true);
-    let opened = vault(root.path(), vec![known.clone()])
+    let present = secret("known", SecretSource::Environment("A".to_owned()), true);
+    let call_secrets = vault(root.path(), vec![present.clone()])
         .open(None)
         .await
         .unwrap();
-    assert_eq!(sent(&opened, SITE).unwrap(), ["Bearer value-of-known"]);
-    assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
     assert_eq!(
-        opened.filter.scrub("a value-of-known b"),
+        carried_secrets(&call_secrets, SITE).unwrap(),
+        ["Bearer value-of-known"]
+    );
+    assert_eq!(
+        carried_secrets(&call_secrets, "https://other.example.com").unwrap(),
+        [""; 0]
+    );
+    assert_eq!(
+        call_secrets.filter.scrub("a value-of-known b"),
         "a [secret:known] b"
     );
     let absent = secret("absent", SecretSource::Environment("B".to_owned()), true);
-    let both = vault(root.path(), vec![known, absent]);
-    let opened = both.open(None).await.unwrap();
+    let both = vault(root.path(), vec![present, absent]);
+    let mixed_secrets = both.open(None).await.unwrap();
     assert_eq!(
-        sent(&opened, SITE).unwrap_err(),
+        carried_secrets(&mixed_secrets, SITE).unwrap_err(),
         WithheldCredential::NoValue("absent".to_owned())
     );
-    assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
+    assert_eq!(
+        carried_secrets(&mixed_secrets, "https://other.example.com").unwrap(),
+        [""; 0]
+    );
     let problem = "secrets.absent: the environment variable B is not set, so requests to its origins are denied";
     assert_eq!(both.missing_value_warnings(), [problem]);
     assert_eq!(both.available_names(), ["known"]);
@@ -107,7 +119,7 @@ async fn secret_without_a_rule_withholds_no_request() {
         )],
     );
     assert_eq!(
-        sent(&vault.open(None).await.unwrap(), SITE).unwrap(),
+        carried_secrets(&vault.open(None).await.unwrap(), SITE).unwrap(),
         [""; 0]
     );
     assert_eq!(
@@ -146,33 +158,36 @@ async fn changed_value_applies_to_the_next_call() {
         ["secrets.token: the file token does not exist, so requests to its origins are denied"]
     );
     assert_eq!(
-        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        carried_secrets(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
         WithheldCredential::NoValue("token".to_owned())
     );
-    put(root.path(), "token", "value-one\n");
+    write_secret(root.path(), "token", "value-one\n");
     let running = vault.open(None).await.unwrap();
-    assert_eq!(sent(&running, SITE).unwrap(), ["Bearer value-one"]);
+    assert_eq!(
+        carried_secrets(&running, SITE).unwrap(),
+        ["Bearer value-one"]
+    );
     assert_eq!(vault.missing_value_warnings(), [""; 0]);
-    put(root.path(), "token", "value-two\n");
+    write_secret(root.path(), "token", "value-two\n");
     let next = vault.open(None).await.unwrap();
-    assert_eq!(sent(&next, SITE).unwrap(), ["Bearer value-two"]);
+    assert_eq!(carried_secrets(&next, SITE).unwrap(), ["Bearer value-two"]);
     assert_eq!(
         (
-            sent(&running, SITE).unwrap(),
+            carried_secrets(&running, SITE).unwrap(),
             running.filter.scrub("value-one")
         ),
         (vec!["Bearer value-one".to_owned()], "[secret:token]".into())
     );
     // Unchanged secrets are not rebuilt.
     assert!(Arc::ptr_eq(&next, &vault.open(None).await.unwrap()));
-    put(root.path(), "token", "bad\nvalue of a header");
+    write_secret(root.path(), "token", "bad\nvalue of a header");
     assert_eq!(
-        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        carried_secrets(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
         WithheldCredential::NoValue("token".to_owned())
     );
     fs::remove_file(root.path().join("token")).unwrap();
     assert_eq!(
-        sent(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
+        carried_secrets(&vault.open(None).await.unwrap(), SITE).unwrap_err(),
         WithheldCredential::NoValue("token".to_owned())
     );
 }
@@ -180,14 +195,14 @@ async fn changed_value_applies_to_the_next_call() {
 #[tokio::test]
 async fn each_caller_receives_only_its_secrets() {
     let root = tempfile::tempdir().unwrap();
-    put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
-    put(root.path(), "secrets/github/token/bob", "the-value-of-bob");
-    put(
+    write_secret(root.path(), "secrets/github/token/ada", "the-value-of-ada");
+    write_secret(root.path(), "secrets/github/token/bob", "the-value-of-bob");
+    write_secret(
         root.path(),
         "secrets/github/oauth/https%3A%2F%2Fa.example/ada",
         "of-another-ada",
     );
-    put(root.path(), "shared", "shared-value");
+    write_secret(root.path(), "shared", "shared-value");
     let secrets = vec![
         secret("own", callers_folder(), true),
         secret("shared", SecretSource::File("shared".into()), true),
@@ -204,20 +219,29 @@ async fn each_caller_receives_only_its_secrets() {
             ("token:bob", "the-value-of-bob"),
             ("oauth:ada of https://a.example", "of-another-ada"),
         ] {
-            let opened = vault.open(Some(&identity(name))).await.unwrap();
+            let call_secrets = vault.open(Some(&identity(name))).await.unwrap();
             assert_eq!(
-                sent(&opened, SITE).unwrap(),
+                carried_secrets(&call_secrets, SITE).unwrap(),
                 [format!("Bearer {value}"), "Bearer shared-value".to_owned()]
             );
             let others = ["the-value-of-ada", "the-value-of-bob", "of-another-ada"]
                 .iter()
                 .filter(|one| **one != value);
-            assert_eq!(opened.filter.scrub(value), "[secret:own]");
+            assert_eq!(call_secrets.filter.scrub(value), "[secret:own]");
             for other in others {
-                assert_eq!(opened.filter.scrub(other), *other, "not known to this call");
+                assert_eq!(
+                    call_secrets.filter.scrub(other),
+                    *other,
+                    "not known to this call"
+                );
             }
             let mut request = Request::builder().uri(SITE).body(()).unwrap();
-            keys.push(opened.add_to(&mut request, &origin(SITE)).unwrap().to_vec());
+            keys.push(
+                call_secrets
+                    .add_to(&mut request, &origin(SITE))
+                    .unwrap()
+                    .to_vec(),
+            );
         }
     }
     assert_eq!(keys[..3], keys[3..]);
@@ -242,7 +266,7 @@ async fn each_caller_receives_only_its_secrets() {
         ),
     ] {
         assert_eq!(
-            sent(&vault.open(caller.as_ref()).await.unwrap(), SITE).unwrap_err(),
+            carried_secrets(&vault.open(caller.as_ref()).await.unwrap(), SITE).unwrap_err(),
             why,
             "{caller:?}"
         );
@@ -252,7 +276,7 @@ async fn each_caller_receives_only_its_secrets() {
 #[tokio::test]
 async fn caller_secrets_follow_their_file_and_shared_secrets() {
     let root = tempfile::tempdir().unwrap();
-    put(root.path(), "shared", "shared-value");
+    write_secret(root.path(), "shared", "shared-value");
     let secrets = vec![
         secret("own", callers_folder(), true),
         secret("shared", SecretSource::File("shared".into()), true),
@@ -260,22 +284,22 @@ async fn caller_secrets_follow_their_file_and_shared_secrets() {
     let vault = vault(root.path(), secrets);
     let ada = identity("token:ada");
     vault.missing_value_warnings();
-    let open = || async { sent(&vault.open(Some(&ada)).await.unwrap(), SITE) };
+    let open = || async { carried_secrets(&vault.open(Some(&ada)).await.unwrap(), SITE) };
     assert_eq!(
         open().await.unwrap_err(),
         WithheldCredential::NotForCaller("own".to_owned())
     );
-    put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
+    write_secret(root.path(), "secrets/github/token/ada", "the-value-of-ada");
     assert_eq!(
         open().await.unwrap(),
         ["Bearer the-value-of-ada", "Bearer shared-value"]
     );
-    put(root.path(), "shared", "shared-other");
+    write_secret(root.path(), "shared", "shared-other");
     assert_eq!(
         open().await.unwrap(),
         ["Bearer the-value-of-ada", "Bearer shared-other"]
     );
-    put(
+    write_secret(
         root.path(),
         "secrets/github/token/ada",
         "a-new-value-of-ada",
@@ -284,7 +308,7 @@ async fn caller_secrets_follow_their_file_and_shared_secrets() {
         open().await.unwrap(),
         ["Bearer a-new-value-of-ada", "Bearer shared-other"]
     );
-    put(
+    write_secret(
         root.path(),
         "secrets/github/token/ada",
         &"x".repeat((8 << 10) + 1),
@@ -306,23 +330,26 @@ async fn number_of_cached_callers_is_bounded() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(root.path(), vec![secret("own", callers_folder(), true)]);
     for index in 0..300 {
-        put(
+        write_secret(
             root.path(),
             &format!("secrets/github/token/{index}"),
             &format!("the-value-of-{index}"),
         );
-        let opened = vault
+        let call_secrets = vault
             .open(Some(&identity(&format!("token:{index}"))))
             .await
             .unwrap();
         assert_eq!(
-            sent(&opened, SITE).unwrap(),
+            carried_secrets(&call_secrets, SITE).unwrap(),
             [format!("Bearer the-value-of-{index}")]
         );
     }
     assert_eq!(vault.0.as_ref().unwrap().lock_cache().callers.count(), 256);
     let first = vault.open(Some(&identity("token:0"))).await.unwrap();
-    assert_eq!(sent(&first, SITE).unwrap(), ["Bearer the-value-of-0"]);
+    assert_eq!(
+        carried_secrets(&first, SITE).unwrap(),
+        ["Bearer the-value-of-0"]
+    );
 }
 
 #[tokio::test]
@@ -387,7 +414,7 @@ async fn programs_run_once_and_their_failures_are_reported() {
 #[test]
 fn vaults_are_equal_if_their_grants_and_fixed_values_are() {
     let root = tempfile::tempdir().unwrap();
-    let of = |value: &str| {
+    let vault_with_value = |value: &str| {
         let secrets = vec![
             secret("fixed", SecretSource::Environment("A".to_owned()), true),
             secret("file", SecretSource::File("token".into()), true),
@@ -395,11 +422,11 @@ fn vaults_are_equal_if_their_grants_and_fixed_values_are() {
         let fixed = FixedSecrets::with_test_values(&secrets, |_| Some(value.to_owned()));
         SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap()
     };
-    let one = of("value-one");
-    put(root.path(), "token", "value-of-the-file");
+    let one = vault_with_value("value-one");
+    write_secret(root.path(), "token", "value-of-the-file");
     one.missing_value_warnings();
-    assert_eq!(one, of("value-one"));
-    assert_ne!(one, of("value-two"));
+    assert_eq!(one, vault_with_value("value-one"));
+    assert_ne!(one, vault_with_value("value-two"));
     assert_ne!(one, SecretVault::default());
     assert!(!format!("{one:?}").contains("value-"), "{one:?}");
 }

@@ -27,7 +27,7 @@ struct Purse {
 }
 
 impl WorkPayer for Purse {
-    fn hold(&self, bytes: usize) -> bool {
+    fn charge_memory(&self, bytes: usize) -> bool {
         self.bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(bytes)
@@ -35,7 +35,7 @@ impl WorkPayer for Purse {
             .is_ok()
     }
 
-    fn spend(&self, _time: Duration) {}
+    fn charge_cpu_time(&self, _time: Duration) {}
 
     fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Relaxed)
@@ -94,7 +94,7 @@ fn bucket(plugin: &str, caller: Option<&str>, name: &str) -> StateBucket {
     .unwrap()
 }
 
-fn kept(database: &StateDatabase, quota: StateQuota) -> Kept {
+fn new_owner_state(database: &StateDatabase, quota: StateQuota) -> Kept {
     Kept {
         database: database.clone(),
         bucket: bucket("notes", None, ""),
@@ -108,7 +108,7 @@ async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
     for holding in &holdings {
         let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
         assert_eq!(
-            holding.used,
+            holding.total,
             QuotaUsage {
                 bytes: sum(|used| used.bytes),
                 keys: sum(|used| used.keys)
@@ -123,7 +123,7 @@ async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
 async fn values_are_readable_until_deleted_and_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
     {
-        let notes = kept(&database(&folder), AMPLE);
+        let notes = new_owner_state(&database(&folder), AMPLE);
         assert_eq!(notes.get("a").await, None);
         notes.set("a", b"1").await.unwrap();
         notes.set("a", b"22").await.unwrap();
@@ -138,7 +138,7 @@ async fn values_are_readable_until_deleted_and_after_reopening() {
                 .unwrap()
         );
         assert_eq!(
-            audited(&notes.database).await[0].used,
+            audited(&notes.database).await[0].total,
             QuotaUsage { bytes: 3, keys: 2 }
         );
         notes
@@ -153,7 +153,7 @@ async fn values_are_readable_until_deleted_and_after_reopening() {
                 .unwrap()
         );
     }
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     assert_eq!(notes.get("a").await.unwrap(), b"22");
     notes
         .change(BucketChange::Delete(vec!["a".into()]))
@@ -179,28 +179,28 @@ async fn owners_and_buckets_are_isolated() {
         bucket("ab", None, ""),
         bucket("a:x", None, ""),
     ];
-    let kept = |bucket: &StateBucket| Kept {
+    let owner_state = |bucket: &StateBucket| Kept {
         database: database.clone(),
         bucket: bucket.clone(),
         quota: AMPLE,
     };
     for (index, bucket) in buckets.iter().enumerate() {
-        kept(bucket)
+        owner_state(bucket)
             .set("key", &[u8::try_from(index).unwrap()])
             .await
             .unwrap();
-        kept(bucket)
+        owner_state(bucket)
             .set(&format!("own-{index}"), b"")
             .await
             .unwrap();
     }
     for (index, bucket) in buckets.iter().enumerate() {
         assert_eq!(
-            kept(bucket).get("key").await.unwrap(),
+            owner_state(bucket).get("key").await.unwrap(),
             [u8::try_from(index).unwrap()]
         );
         assert_eq!(
-            kept(bucket).keys(PageStart::First).await.keys,
+            owner_state(bucket).keys(PageStart::First).await.keys,
             ["key".to_owned(), format!("own-{index}")]
         );
     }
@@ -220,27 +220,27 @@ async fn owners_and_buckets_are_isolated() {
             keys: 2
         }
     );
-    assert_eq!(kept(&buckets[4]).get("key").await, None);
-    assert!(kept(&buckets[3]).get("key").await.is_some());
+    assert_eq!(owner_state(&buckets[4]).get("key").await, None);
+    assert!(owner_state(&buckets[3]).get("key").await.is_some());
     assert_eq!(
         database.clear("a", Some(""), None).await.unwrap().keys,
         4,
         "what all callers share"
     );
     assert_eq!(database.clear("a", None, None).await.unwrap().keys, 4);
-    let left: Vec<_> = audited(&database)
+    let remaining: Vec<_> = audited(&database)
         .await
         .into_iter()
         .map(|holding| holding.plugin)
         .collect();
-    assert_eq!(left, ["a:x", "ab"]);
+    assert_eq!(remaining, ["a:x", "ab"]);
 }
 
 #[tokio::test]
 async fn quota_bounds_bytes_and_keys_but_never_reductions() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(&folder);
-    let notes = kept(
+    let notes = new_owner_state(
         &database,
         StateQuota {
             size: ByteSize::b(20),
@@ -322,7 +322,7 @@ async fn the_whole_database_has_a_bound() {
     }
     assert_eq!(refused, 4, "owners with one byte each");
     database.clear("notes", None, None).await.unwrap();
-    let kept = kept(&database, AMPLE);
+    let kept = new_owner_state(&database, AMPLE);
     kept.set("k", &[0; 3000]).await.unwrap();
     kept.change(BucketChange::Delete(vec!["k".into()]))
         .await
@@ -333,7 +333,7 @@ async fn the_whole_database_has_a_bound() {
 #[tokio::test]
 async fn oversized_operations_are_rejected_before_queueing() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let key = |bytes: usize| "k".repeat(bytes);
     assert_eq!(
         notes.set(&key(MAX_KEY_BYTES + 1), b"").await,
@@ -384,7 +384,7 @@ async fn oversized_operations_are_rejected_before_queueing() {
 #[tokio::test]
 async fn a_payer_without_memory_or_time_gets_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     notes.set("k", &[0; 1000]).await.unwrap();
     let get = |purse: Purse| {
         notes
@@ -416,7 +416,7 @@ async fn a_payer_without_memory_or_time_gets_nothing() {
         .keys(&notes.bucket, PageStart::First, Arc::new(Purse::default()))
         .await;
     assert_eq!(keys, Err(StateError::Stopped));
-    let late = Arc::new(Purse {
+    let expired = Arc::new(Purse {
         bytes: 1000.into(),
         is_due: true.into(),
     });
@@ -424,7 +424,7 @@ async fn a_payer_without_memory_or_time_gets_nothing() {
     assert_eq!(
         notes
             .database
-            .change(&notes.bucket, AMPLE, change, late)
+            .change(&notes.bucket, AMPLE, change, expired)
             .await,
         Err(StateError::Stopped)
     );
@@ -434,7 +434,7 @@ async fn a_payer_without_memory_or_time_gets_nothing() {
 #[tokio::test]
 async fn keys_are_listed_page_by_page() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let all: Vec<String> = (0..2_500).map(|n| format!("{n:05}")).collect();
     for part in all.chunks(MAX_OPERATION_KEYS) {
         notes
@@ -495,7 +495,7 @@ async fn keys_are_listed_page_by_page() {
 #[tokio::test]
 async fn numbers_are_decimal_digits_within_their_range() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let add = |delta: i128| BucketChange::Increment {
         key: "n".into(),
         delta,
@@ -525,7 +525,7 @@ async fn numbers_are_decimal_digits_within_their_range() {
 async fn parallel_increments_and_swaps_lose_nothing() {
     const EACH: u64 = 50;
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let tasks: Vec<_> = (0..8)
         .map(|_| {
             let notes = notes.clone();
@@ -578,7 +578,7 @@ async fn a_quota_holds_under_eight_parallel_writers() {
         size: ByteSize::b(10_000),
         keys: 60,
     };
-    let notes = kept(&database(&folder), quota);
+    let notes = new_owner_state(&database(&folder), quota);
     let tasks: Vec<_> = (0..8)
         .map(|writer| {
             let notes = notes.clone();
@@ -602,7 +602,7 @@ async fn a_quota_holds_under_eight_parallel_writers() {
     for task in tasks {
         accepted += task.await.unwrap();
     }
-    let used = audited(&notes.database).await[0].used;
+    let used = audited(&notes.database).await[0].total;
     assert_eq!(
         used.keys, accepted,
         "what was acknowledged is there, and nothing else"
@@ -620,7 +620,7 @@ async fn a_quota_holds_under_eight_parallel_writers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_calls_leave_no_partial_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let tasks: Vec<_> = (0..200)
         .map(|n: usize| {
             let notes = notes.clone();
@@ -658,8 +658,8 @@ async fn cancelled_calls_leave_no_partial_changes() {
 #[tokio::test]
 async fn idle_database_is_released_to_other_processes() {
     let folder = tempfile::tempdir().unwrap();
-    let first = kept(&database(&folder), AMPLE);
-    let second = kept(&database(&folder), AMPLE);
+    let first = new_owner_state(&database(&folder), AMPLE);
+    let second = new_owner_state(&database(&folder), AMPLE);
     first.set("a", b"1").await.unwrap();
     // Waits until the first process has closed the database.
     assert_eq!(second.get("a").await.unwrap(), b"1");
@@ -670,7 +670,7 @@ async fn idle_database_is_released_to_other_processes() {
 #[tokio::test]
 async fn database_in_use_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let Ok(_held) = database_file::open(notes.database.folder()) else {
         panic!("it can be opened")
     };
@@ -703,7 +703,7 @@ async fn file_of_another_kind_is_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let private = PrivateFolder::open(&state, "tests").unwrap();
-    let notes = kept(&database(&folder), AMPLE);
+    let notes = new_owner_state(&database(&folder), AMPLE);
     let file = private.path.join(FILE_NAME);
     let failure = async || notes.database.open().await.unwrap_err().details();
     for text in ["", "no database", &"x".repeat(100_000)] {
@@ -734,7 +734,7 @@ async fn damaged_file_fails_only_operations() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state").join(FILE_NAME);
     {
-        let notes = kept(&database(&folder), AMPLE);
+        let notes = new_owner_state(&database(&folder), AMPLE);
         for n in 0..50 {
             notes.set(&n.to_string(), &[n; 3_000]).await.unwrap();
         }
@@ -747,18 +747,18 @@ async fn damaged_file_fails_only_operations() {
         }
         tokio::task::yield_now().await;
     };
-    let whole = fs::read(&file).unwrap();
+    let contents = fs::read(&file).unwrap();
     for cut in [size / 2, size - 1, 5_000, 600, 100, 10] {
-        fs::write(&file, &whole[..usize::try_from(cut).unwrap()]).unwrap();
-        let notes = kept(&database(&folder), AMPLE);
+        fs::write(&file, &contents[..usize::try_from(cut).unwrap()]).unwrap();
+        let notes = new_owner_state(&database(&folder), AMPLE);
         let _ = notes
             .database
             .get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer))
             .await;
         let _ = notes.set("8", b"x").await;
     }
-    for start in (0..whole.len()).step_by(4_096) {
-        let mut bytes = whole.clone();
+    for start in (0..contents.len()).step_by(4_096) {
+        let mut bytes = contents.clone();
         bytes
             .iter_mut()
             .skip(start)
@@ -766,7 +766,7 @@ async fn damaged_file_fails_only_operations() {
             .for_each(|byte| *byte ^= 0xA5);
         fs::remove_file(&file).unwrap();
         fs::write(&file, &bytes).unwrap();
-        let notes = kept(&database(&folder), AMPLE);
+        let notes = new_owner_state(&database(&folder), AMPLE);
         let _ = notes
             .database
             .get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer))
@@ -804,7 +804,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
-            let notes = kept(&database(&folder), StateQuota { size: ByteSize::b(MOST), keys: KEYS });
+            let notes = new_owner_state(&database(&folder), StateQuota { size: ByteSize::b(MOST), keys: KEYS });
             let mut model: BTreeMap<String, Vec<u8>> = BTreeMap::new();
             let size = |map: &BTreeMap<String, Vec<u8>>| map.iter().map(|(k, v)| (k.len() + v.len()) as u64).sum::<u64>();
             for step in steps {
@@ -836,8 +836,8 @@ proptest! {
             assert_eq!(notes.keys(PageStart::First).await.keys, keys);
             let values = notes.database.get(&notes.bucket, keys, Arc::new(UnmeteredPayer)).await.unwrap();
             assert_eq!(values.into_iter().map(Option::unwrap).collect::<Vec<_>>(), model.values().cloned().collect::<Vec<_>>());
-            let held = audited(&notes.database).await.first().map_or(QuotaUsage::default(), |holding| holding.used);
-            assert_eq!(held, QuotaUsage { bytes: size(&model), keys: model.len() as u64 });
+            let usage = audited(&notes.database).await.first().map_or(QuotaUsage::default(), |holding| holding.total);
+            assert_eq!(usage, QuotaUsage { bytes: size(&model), keys: model.len() as u64 });
         });
     }
 }

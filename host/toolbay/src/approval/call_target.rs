@@ -40,7 +40,7 @@ impl CallTarget {
     pub(crate) fn find(
         snapshot: &Snapshot,
         request: &CallRequest,
-        steps: &mut MatchBudget,
+        budget: &mut MatchBudget,
     ) -> Result<Option<Self>, MatchBudgetExhausted> {
         Ok(match request {
             CallRequest::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
@@ -48,10 +48,10 @@ impl CallTarget {
                 snapshot.prompts.get(name).cloned().map(Self::Prompt)
             }
             CallRequest::Resource { uri } => snapshot
-                .find_resource(uri, steps)?
+                .find_resource(uri, budget)?
                 .cloned()
                 .map(Self::Resource),
-            CallRequest::Completion(asked) => match &asked.reference {
+            CallRequest::Completion(completion) => match &completion.reference {
                 CompletionReference::Prompt(name) => {
                     snapshot.prompts.get(name).cloned().map(Self::Prompt)
                 }
@@ -59,7 +59,7 @@ impl CallTarget {
                 CompletionReference::Resource(uri) => match snapshot.templates.get(uri) {
                     Some(template) => Some(Self::Resource(Arc::clone(template))),
                     None => snapshot
-                        .find_resource(uri, steps)?
+                        .find_resource(uri, budget)?
                         .cloned()
                         .map(Self::Resource),
                 },
@@ -113,7 +113,7 @@ impl CallTarget {
     }
 
     /// Returns the settings that apply to the call.
-    pub(crate) fn environment(&self) -> &PluginContext {
+    pub(crate) fn plugin_context(&self) -> &PluginContext {
         match self {
             Self::Tool(offer) => offer.plugin.tool_context(&offer.definition.tool.name),
             Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.context,
@@ -132,8 +132,8 @@ impl CallTarget {
     pub(crate) fn required_capabilities(&self) -> &Map<String, Value> {
         match self {
             Self::Tool(offer) => &offer.definition.required_capabilities,
-            Self::Prompt(offer) => &offer.entry.needs,
-            Self::Resource(offer) => &offer.entry.needs,
+            Self::Prompt(offer) => &offer.entry.required_capabilities,
+            Self::Resource(offer) => &offer.entry.required_capabilities,
         }
     }
 
@@ -162,23 +162,23 @@ impl CallTarget {
     }
 
     /// Returns the static answer to `request`, if no guest is needed.
-    pub(crate) fn static_answer(&self, request: &CallRequest) -> Option<PlainTarget> {
+    pub(crate) fn static_answer(&self, request: &CallRequest) -> Option<StaticAnswer> {
         match (self, request) {
             (Self::Prompt(offer), CallRequest::Prompt { .. }) => {
-                offer.text.clone().map(PlainTarget::Prompt)
+                offer.text.clone().map(StaticAnswer::Prompt)
             }
             (Self::Resource(offer), CallRequest::Resource { .. }) => {
-                offer.file.clone().map(PlainTarget::Resource)
+                offer.file.clone().map(StaticAnswer::Resource)
             }
             (Self::Prompt(offer), CallRequest::Completion(_)) if offer.text.is_some() => {
-                Some(PlainTarget::Nothing)
+                Some(StaticAnswer::EmptyCompletion)
             }
             (Self::Resource(offer), CallRequest::Completion(_)) if offer.file.is_some() => {
-                Some(PlainTarget::Nothing)
+                Some(StaticAnswer::EmptyCompletion)
             }
             // A plugin without completion support offers no values.
             (_, CallRequest::Completion(_)) if !self.plugin().component.contents.completes => {
-                Some(PlainTarget::Nothing)
+                Some(StaticAnswer::EmptyCompletion)
             }
             _ => None,
         }
@@ -187,13 +187,13 @@ impl CallTarget {
 
 /// An answer that does not need a guest.
 #[derive(Clone, Debug)]
-pub(crate) enum PlainTarget {
+pub(crate) enum StaticAnswer {
     /// A prompt from a file.
     Prompt(Arc<TextPrompt>),
     /// A resource from a file.
     Resource(Arc<FileResource>),
     /// An empty completion.
-    Nothing,
+    EmptyCompletion,
 }
 
 /// Returns the completion of an argument without values.

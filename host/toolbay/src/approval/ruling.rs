@@ -78,11 +78,11 @@ pub(crate) enum ApprovalStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApprovalDecision {
     /// `requested`, `approved`, `remembered`, or the reason for the refusal.
-    pub(crate) word: &'static str,
+    pub(crate) outcome: &'static str,
     /// Time since the first question about this call; `None` before it.
     pub(crate) waited: Option<Duration>,
     /// The operator who answered in the console, if any.
-    pub(crate) by: Option<String>,
+    pub(crate) operator: Option<String>,
 }
 
 /// The user's answer.
@@ -90,7 +90,7 @@ pub(crate) struct ApprovalDecision {
 enum UserAnswer {
     Yes,
     No,
-    Nothing,
+    Cancelled,
 }
 
 impl<'a> ApprovalCase<'a> {
@@ -117,8 +117,8 @@ impl<'a> ApprovalCase<'a> {
     pub(crate) fn decide(&self, mut journal: CallJournal) -> ApprovalRuling {
         // Always removed: if the host did not ask, the client forged this answer.
         let answer = journal.answers.remove(APPROVAL_KEY);
-        let by = journal.operator.take();
-        let Some(asks) = self.offer.approval_policy() else {
+        let operator = journal.operator.take();
+        let Some(policy) = self.offer.approval_policy() else {
             // The configuration no longer requires the approval that the last run asked for.
             let journal = if matches!(journal.approval, ApprovalState::Asked(_)) {
                 CallJournal::default()
@@ -135,20 +135,23 @@ impl<'a> ApprovalCase<'a> {
                 step: ApprovalStep::Enter(journal),
                 decision: None,
             },
-            ApprovalState::Unasked => self.decide_first_run(journal, asks),
+            ApprovalState::Unasked => self.decide_first_run(journal, policy),
             ApprovalState::Asked(rounds) => {
                 let ApprovalRuling { step, decision } =
-                    self.decide_answered(&journal, rounds, answer.as_deref(), asks);
+                    self.decide_answered(&journal, rounds, answer.as_deref(), policy);
                 ApprovalRuling {
                     step,
-                    decision: decision.map(|decision| ApprovalDecision { by, ..decision }),
+                    decision: decision.map(|decision| ApprovalDecision {
+                        operator,
+                        ..decision
+                    }),
                 }
             }
         }
     }
 
-    fn decide_first_run(&self, mut journal: CallJournal, asks: ApprovalPolicy) -> ApprovalRuling {
-        if asks == ApprovalPolicy::First
+    fn decide_first_run(&self, mut journal: CallJournal, policy: ApprovalPolicy) -> ApprovalRuling {
+        if policy == ApprovalPolicy::First
             && self
                 .scope
                 .is_some_and(|scope| self.remembered.is_approved(scope, self.tool()))
@@ -173,7 +176,7 @@ impl<'a> ApprovalCase<'a> {
                 ..CallJournal::default()
             },
             0,
-            asks,
+            policy,
         )
     }
 
@@ -182,7 +185,7 @@ impl<'a> ApprovalCase<'a> {
         journal: &CallJournal,
         rounds: u32,
         answer: Option<&str>,
-        asks: ApprovalPolicy,
+        policy: ApprovalPolicy,
     ) -> ApprovalRuling {
         let now = unix_milliseconds();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
@@ -194,7 +197,7 @@ impl<'a> ApprovalCase<'a> {
         }
         let why = match answer.and_then(parse_answer) {
             Some(UserAnswer::Yes) => {
-                if let (ApprovalPolicy::First, Some(scope)) = (asks, self.scope) {
+                if let (ApprovalPolicy::First, Some(scope)) = (policy, self.scope) {
                     self.remembered.remember(scope, self.tool());
                 }
                 // The deadline and the rounds of the plugin's own questions start now.
@@ -205,7 +208,7 @@ impl<'a> ApprovalCase<'a> {
                 return ApprovalRuling::new(ApprovalStep::Enter(journal), "approved", waited);
             }
             Some(UserAnswer::No) => MissingApprovalReason::Declined,
-            Some(UserAnswer::Nothing) => MissingApprovalReason::Cancelled,
+            Some(UserAnswer::Cancelled) => MissingApprovalReason::Cancelled,
             None if rounds >= MAX_ROUNDS => MissingApprovalReason::Invalid(rounds),
             None => {
                 let began = journal.began;
@@ -217,7 +220,7 @@ impl<'a> ApprovalCase<'a> {
                         ..CallJournal::default()
                     },
                     rounds,
-                    asks,
+                    policy,
                 );
             }
         };
@@ -225,7 +228,7 @@ impl<'a> ApprovalCase<'a> {
     }
 
     /// Asks the user again, or for the first time.
-    fn ask(&self, journal: CallJournal, rounds: u32, asks: ApprovalPolicy) -> ApprovalRuling {
+    fn ask(&self, journal: CallJournal, rounds: u32, policy: ApprovalPolicy) -> ApprovalRuling {
         if !self.answerable.contains(QuestionKind::Form) {
             return self.refuse(MissingApprovalReason::Unsupported, None);
         }
@@ -233,7 +236,7 @@ impl<'a> ApprovalCase<'a> {
             approval: ApprovalState::Asked(rounds + 1),
             ..journal
         };
-        ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "requested", None)
+        ApprovalRuling::new(ApprovalStep::Ask(journal, policy), "requested", None)
     }
 
     fn refuse(&self, why: MissingApprovalReason, waited: Option<Duration>) -> ApprovalRuling {
@@ -261,13 +264,13 @@ impl<'a> ApprovalCase<'a> {
 }
 
 impl ApprovalRuling {
-    fn new(step: ApprovalStep, word: &'static str, waited: Option<Duration>) -> Self {
+    fn new(step: ApprovalStep, outcome: &'static str, waited: Option<Duration>) -> Self {
         Self {
             step,
             decision: Some(ApprovalDecision {
-                word,
+                outcome,
                 waited,
-                by: None,
+                operator: None,
             }),
         }
     }
@@ -296,7 +299,7 @@ fn parse_answer(answer: &str) -> Option<UserAnswer> {
             })
         }
         "decline" => Some(UserAnswer::No),
-        "cancel" => Some(UserAnswer::Nothing),
+        "cancel" => Some(UserAnswer::Cancelled),
         _ => None,
     }
 }
@@ -324,9 +327,9 @@ pub(crate) fn question_text(questions: &[Question]) -> Option<String> {
 }
 
 /// Returns an answer that was given outside the client, in the format of the client's answers.
-pub(crate) fn answer_json(yes: bool) -> String {
-    let action = if yes { "accept" } else { "decline" };
-    serde_json::json!({"action": action, "content": {APPROVE_FIELD: yes}}).to_string()
+pub(crate) fn answer_json(approved: bool) -> String {
+    let action = if approved { "accept" } else { "decline" };
+    serde_json::json!({"action": action, "content": {APPROVE_FIELD: approved}}).to_string()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::call::plugin_activity::PluginActivity;
 use crate::config::ServerConfig;
 use crate::limits::breaker::BreakerRules;
 use crate::limits::call_permit::CallPermit;
-use crate::limits::plugin_table::ByPlugin;
+use crate::limits::plugin_table::PluginTable;
 use crate::limits::rate_counter::RateCounter;
 use crate::limits::server_permits::{PermitLimits, ServerPermits, target_party, to_permits};
 
@@ -27,7 +27,7 @@ use crate::limits::server_permits::{PermitLimits, ServerPermits, target_party, t
 pub(crate) struct CallAdmission {
     permits: ServerPermits,
     /// State of each plugin that has been called.
-    activities: ByPlugin<PluginActivity>,
+    activities: PluginTable<PluginActivity>,
     /// The rate limit of each client. Replaced when the configuration changes.
     client_rate: ArcSwapOption<RateLimit>,
     calls_per_caller: u32,
@@ -53,7 +53,7 @@ impl CallAdmission {
         };
         Self {
             permits: ServerPermits::new(limits, instances, is_shared),
-            activities: ByPlugin::default(),
+            activities: PluginTable::default(),
             client_rate: ArcSwapOption::from_pointee(client_rate),
             calls_per_caller: to_permits(server.calls_per_caller),
             queue: server.queue,
@@ -69,7 +69,7 @@ impl CallAdmission {
     /// Returns the state that all callers of this version of a plugin share.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<PluginActivity> {
         self.activities.get_or_insert_with(plugin, || {
-            PluginActivity::new(plugin, self.permits.new_plugin_places(plugin))
+            PluginActivity::new(plugin, self.permits.new_plugin_permits(plugin))
         })
     }
 
@@ -84,7 +84,7 @@ impl CallAdmission {
             name: name.to_owned(),
             is_embedder: false,
             identity: CallerIdentity::from_name(name),
-            records: ByPlugin::default(),
+            records: PluginTable::default(),
             rate: ArcSwapOption::from_pointee(
                 self.client_rate
                     .load()

@@ -39,7 +39,7 @@ pub(crate) async fn admit<'a>(
 ) -> Result<AdmittedCall<'a>, CallFailure> {
     let target = &resolved.target;
     let plugin = target.plugin();
-    let limits = &target.environment().limits;
+    let limits = &target.plugin_context().limits;
     let record = client
         .admission
         .records

@@ -40,9 +40,9 @@ pub(crate) fn record_withdrawn(
         });
     }
     let decision = ApprovalDecision {
-        word: ErrorKind::Cancelled.as_str(),
+        outcome: ErrorKind::Cancelled.as_str(),
         waited: began.elapsed().ok(),
-        by: None,
+        operator: None,
     };
     sinks.record(&CallEvent::ApprovalWithdrawn {
         subject,

@@ -107,7 +107,7 @@ async fn decide(
     let is_shown = report.sinks().server().console().is_some()
         && decision
             .as_ref()
-            .is_some_and(|decision| decision.word != REMEMBERED_OUTCOME);
+            .is_some_and(|decision| decision.outcome != REMEMBERED_OUTCOME);
     let digest = if matches!(step, ApprovalStep::Ask(..)) || is_shown {
         Some(arguments_digest(&admitted.work, arguments).await?)
     } else {

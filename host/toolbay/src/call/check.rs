@@ -99,7 +99,7 @@ async fn check_reply(
 ) -> Result<Option<CallReply>, CallError> {
     let work = &admitted.work;
     let kept = admitted.capacity.kept;
-    let limits = &target.environment().limits;
+    let limits = &target.plugin_context().limits;
     let pending = if returned.size() <= MAX_INLINE_BYTES {
         let reply = returned.check(limits, kept, &Interrupt::with_deadline(work.deadline))?;
         match pair_with_schema(target.output_schema(), reply.as_ref())? {
@@ -119,7 +119,7 @@ async fn check_reply(
     let checked = work.run(move |interrupt| {
         let reply = match pending {
             PendingCheck::Reply(returned) => {
-                returned.check(&target.environment().limits, kept, interrupt)?
+                returned.check(&target.plugin_context().limits, kept, interrupt)?
             }
             PendingCheck::Schema(reply) => reply,
         };

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use toolbay_model::CallerIdentity;
 
 use crate::call::caller_state::CallerState;
-use crate::limits::plugin_table::ByPlugin;
+use crate::limits::plugin_table::PluginTable;
 use crate::limits::rate_counter::RateCounter;
 use crate::limits::server_permits::ClientParty;
 
@@ -23,7 +23,7 @@ pub(crate) struct ClientAdmission {
     /// The caller, if it is authenticated.
     pub(crate) identity: Option<CallerIdentity>,
     /// State for each plugin that the caller has called. Freed together with the client.
-    pub(crate) records: ByPlugin<CallerState>,
+    pub(crate) records: PluginTable<CallerState>,
     /// The rate of its calls; `None` if that is not limited.
     pub(crate) rate: ArcSwapOption<RateCounter>,
     /// Identifies the client as a party of the shared semaphores.

@@ -52,7 +52,7 @@ pub(crate) async fn execute(
         kept: admitted.capacity.kept,
     });
     let context = CallContext {
-        environment: target.environment(),
+        environment: target.plugin_context(),
         caller: admitted.client.admission.identity.as_ref(),
         trace: trace.as_ref(),
         observer: Arc::clone(observer),
@@ -60,11 +60,11 @@ pub(crate) async fn execute(
         journal: Arc::clone(journal),
         deadline: admitted.work.deadline,
         tape: report.sinks().tape(),
-        place: Some(&*admitted.work.permit),
+        compute_permit: Some(&*admitted.work.permit),
     };
     let request = input.request.guest_request(target.name());
     let running = async {
-        let timeout = target.environment().limits.timeout;
+        let timeout = target.plugin_context().limits.timeout;
         match code.open(admitted.work.deadline, timeout).await {
             Ok(prepared) => sandbox.call(&prepared, context, request).await,
             Err(error) => FinishedCall::without_guest(Err(error)),
@@ -89,9 +89,9 @@ fn start_trace(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing:
     let own = child_trace(parent);
     let span = tracing::info_span!(
         "call",
-        trace_id = own.trace,
-        parent_id = parent.span,
-        span_id = own.span
+        trace_id = own.trace_id,
+        parent_id = parent.span_id,
+        span_id = own.span_id
     );
     (Some(own), span)
 }

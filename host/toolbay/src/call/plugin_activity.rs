@@ -4,7 +4,7 @@
 
 use toolbay_catalog::Plugin;
 
-use crate::limits::plugin_permits::PluginPlaces;
+use crate::limits::plugin_permits::PluginPermits;
 use crate::limits::rate_counter::ToolRates;
 use crate::limits::recent_usage::RecentUsage;
 use crate::limits::short_calls::LatencyClass;
@@ -15,7 +15,7 @@ use crate::observe::metrics::PluginMeters;
 #[derive(Debug)]
 pub(crate) struct PluginActivity {
     /// The permits for its calls.
-    pub(crate) permits: PluginPlaces,
+    pub(crate) permits: PluginPermits,
     /// The rate limits of its tools, if all callers share them.
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
@@ -30,7 +30,7 @@ pub(crate) struct PluginActivity {
 
 impl PluginActivity {
     /// Creates the state of a plugin that has not been called.
-    pub(crate) fn new(plugin: &Plugin, places: PluginPlaces) -> Self {
+    pub(crate) fn new(plugin: &Plugin, places: PluginPermits) -> Self {
         let terms = &plugin.terms;
         Self {
             permits: places,

@@ -95,7 +95,7 @@ impl TargetLookup {
     ) -> Result<CallTarget, CallFailure> {
         let request = &call.request;
         let unknown = || CallFailure::Unknown(request.kind(), request.target().to_owned());
-        if !call.permitted {
+        if !call.is_permitted {
             // Neither the answer nor its timing reveals whether the target exists.
             return Err(unknown());
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toolbay_model::{CallFailure, CallObserver, CallReply};
 
-use crate::approval::call_target::{CallTarget, PlainTarget, empty_completions};
+use crate::approval::call_target::{CallTarget, StaticAnswer, empty_completions};
 use crate::call::admit::AdmittedCall;
 use crate::call::host_work::HostWork;
 use crate::call::offload::TooLate;
@@ -19,7 +19,7 @@ use crate::call::view_grant::apply_view_grant;
 ///
 /// There is no such file, or the reply exceeds a limit.
 pub(crate) async fn answer_statically(
-    answer: PlainTarget,
+    answer: StaticAnswer,
     resolved: &ResolvedCall,
     admitted: &AdmittedCall<'_>,
     input: CallInput,
@@ -34,23 +34,25 @@ pub(crate) async fn answer_statically(
 async fn read_file(
     work: &HostWork<'_>,
     target: &CallTarget,
-    plain: PlainTarget,
+    plain: StaticAnswer,
     request: ReadyRequest,
 ) -> Result<CallReply, CallFailure> {
     let (file, arguments) = match (plain, request) {
-        (PlainTarget::Nothing, _) => return Ok(CallReply::Completion(empty_completions())),
+        (StaticAnswer::EmptyCompletion, _) => {
+            return Ok(CallReply::Completion(empty_completions()));
+        }
         (file, ReadyRequest::Prompt(arguments)) => (file, arguments),
         (file, _) => (file, BTreeMap::new()),
     };
-    let most = target.environment().limits.output;
+    let most = target.plugin_context().limits.output;
     let read = work.run(move |_| match file {
-        PlainTarget::Prompt(prompt) => prompt
+        StaticAnswer::Prompt(prompt) => prompt
             .render(&arguments, most)
             .map(|output| Some(CallReply::Prompt(output))),
-        PlainTarget::Resource(file) => {
+        StaticAnswer::Resource(file) => {
             Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item])))
         }
-        PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
+        StaticAnswer::EmptyCompletion => Ok(Some(CallReply::Completion(empty_completions()))),
     });
     match read
         .await

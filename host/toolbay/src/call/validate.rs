@@ -6,7 +6,7 @@ use toolbay_mcp::{ClientCall, QuotaPortion};
 use toolbay_model::{CallFailure, CallJournal, CallRequest, Digest, QuestionKindSet, TraceContext};
 use toolbay_schema::ValueConversion;
 
-use crate::approval::call_target::{CallTarget, PlainTarget};
+use crate::approval::call_target::{CallTarget, StaticAnswer};
 use crate::call::admit::AdmittedCall;
 use crate::call::argument_check::{CheckedRequest, check_request};
 use crate::call::argument_conversion::with_corrections;
@@ -25,7 +25,7 @@ pub(crate) struct ValidatedCall {
     /// Digest of the arguments, if a sink recorded it.
     pub(crate) digest: Option<Digest>,
     /// The answer, if no guest is needed.
-    pub(crate) static_answer: Option<PlainTarget>,
+    pub(crate) static_answer: Option<StaticAnswer>,
     /// The journal of earlier runs of the call.
     pub(crate) journal: Arc<CallJournal>,
     /// The number of the client's session; `None` for a request without a session.
@@ -70,7 +70,7 @@ pub(crate) async fn validate(
         report.sinks().record_arguments(record);
     }
     // Only the text of the request and the data of an earlier run remain.
-    let mut bytes = call.held;
+    let mut bytes = call.reservation;
     bytes.shrink_to(request.size() + call.journal.size());
     if !violations.is_empty() {
         return Err(target.invalid_arguments(violations));
@@ -139,7 +139,7 @@ async fn open_recorder(
     }
     let recorder = ArgumentRecorder::open(
         detail == ArgumentDetail::Text,
-        &target.environment().secrets,
+        &target.plugin_context().secrets,
         admitted.client.admission.identity.as_ref(),
         admitted.work.deadline,
     );

@@ -32,7 +32,7 @@ const TASK_DELAY: Duration = Duration::from_millis(1);
 
 /// Output options.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Show {
+pub(super) struct CallOutputOptions {
     /// Print the complete result as JSON.
     pub(super) json: bool,
     /// Print the resource usage next to the limits.
@@ -47,7 +47,7 @@ pub(super) fn run(
     common: &Common,
     tool: String,
     arguments: &str,
-    show: Show,
+    show: CallOutputOptions,
     yes: bool,
     record: Record,
 ) -> anyhow::Result<ExitCode> {
@@ -121,9 +121,9 @@ pub(super) fn run(
             complain("not called");
             return Ok(ExitCode::FAILURE);
         }
-        let used = answer.usage;
+        let usage = answer.usage;
         let code = result::print_answer(answer, show.json);
-        if let (true, Some(used)) = (show.usage, used) {
+        if let (true, Some(used)) = (show.usage, usage) {
             print_usage(used, &limits);
         }
         Ok(code)
@@ -134,15 +134,15 @@ pub(super) fn run(
 /// plugins that may provide the tool.
 fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-    let own = snapshot
+    let matching_tools = snapshot
         .tools
         .iter()
         .filter(|(_, offer)| offer.definition.tool.name == tool);
-    let prefixed: Vec<&str> = own
+    let prefixed: Vec<&str> = matching_tools
         .map(|(name, _)| name.as_str())
         .take(MAX_PROBLEMS)
         .collect();
-    let mut said = match nearest(tool, &names) {
+    let mut message = match nearest(tool, &names) {
         _ if !prefixed.is_empty() => {
             let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
             format!(
@@ -157,11 +157,11 @@ fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
         None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };
     // Any plugin with a problem may provide the tool.
-    let broken = snapshot
+    let with_problems = snapshot
         .plugins
         .iter()
         .filter(|(_, report)| !report.problems.is_empty());
-    let mut problems = broken.flat_map(|(id, report)| {
+    let mut problems = with_problems.flat_map(|(id, report)| {
         report
             .problems
             .iter()
@@ -174,16 +174,16 @@ fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
             ""
         };
         let _ = write!(
-            said,
+            message,
             "\n  plugin {id:?}{refused}: {}",
             clean_line(problem, MAX_PROBLEM_BYTES)
         );
     }
     let more = problems.count();
     if more > 0 {
-        let _ = write!(said, "\n  and {more} more");
+        let _ = write!(message, "\n  and {more} more");
     }
-    said
+    message
 }
 
 /// Reads the arguments from the command line or from standard input.

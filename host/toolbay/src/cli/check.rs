@@ -41,7 +41,7 @@ struct CheckFindings {
     remarks: Vec<String>,
     contents: ComponentContents,
     /// Tools that require approval under the grant next to the file, by name.
-    asks: BTreeMap<String, ApprovalPolicy>,
+    approvals: BTreeMap<String, ApprovalPolicy>,
     /// True if the grant next to the file is invalid, so that a server would reject the plugin.
     is_refused: bool,
 }
@@ -102,12 +102,12 @@ const NO_FILES_REMARK: &str = "it looks for files through WASI 0.3, where it get
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &resolve_plugin_file(path)?;
     // A single file needs no plugin folder. Use the folder of the file instead.
-    let beside = file
+    let plugin_folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let common = Common {
-        plugins: Some(beside.to_owned()),
+        plugins: Some(plugin_folder.to_owned()),
         settings: settings.clone(),
     };
     let config = common.load_config(true, &Listen::default())?;
@@ -133,11 +133,11 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let source = read_plugin_source(file, config.server.component_size.as_u64())?;
     let size = source.file.len() as u64;
     let digest = source.digest();
-    let sandbox = Sandbox::new(config.sandbox()?)?;
-    let rules = config.rules();
+    let sandbox = Sandbox::new(config.sandbox_settings()?)?;
+    let rules = config.load_policy();
     let memory_limit = rules.limits.memory;
-    let approve = rules.require_approval;
-    let guarded = rules.guarded_paths.clone();
+    let approval_setting = rules.require_approval;
+    let guarded_paths = rules.guarded_paths.clone();
     let LoadedPlugin {
         prepared,
         description,
@@ -156,13 +156,20 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let form = prepared.form();
     let memory = prepared.memory();
     let is_command = prepared.is_command();
-    let granted = summarize_grant(file, approve, &guarded, digest, &contents, is_command);
-    let is_refused = granted.is_err();
+    let grant_summary = summarize_grant(
+        file,
+        approval_setting,
+        &guarded_paths,
+        digest,
+        &contents,
+        is_command,
+    );
+    let is_refused = grant_summary.is_err();
     let GrantSummary {
-        asks,
+        approvals,
         names,
         remarks: warnings,
-    } = granted.unwrap_or_else(|why| {
+    } = grant_summary.unwrap_or_else(|why| {
         remarks.push(why);
         GrantSummary::default()
     });
@@ -178,7 +185,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
         compile_ms,
         remarks,
         contents,
-        asks,
+        approvals,
         is_refused,
     })
 }
@@ -204,7 +211,7 @@ fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
 #[derive(Default)]
 struct GrantSummary {
     /// Tools that require approval, by their own names.
-    asks: BTreeMap<String, ApprovalPolicy>,
+    approvals: BTreeMap<String, ApprovalPolicy>,
     /// The tool names that clients use.
     names: Vec<String>,
     /// Warnings about the grant.
@@ -219,11 +226,11 @@ struct GrantSummary {
 /// The grant is invalid, or does not match this file.
 fn summarize_grant(
     file: &Path,
-    approve: ApprovalSetting,
-    guarded: &[GuardedPath],
+    approval_setting: ApprovalSetting,
+    guarded_paths: &[GuardedPath],
     digest: Digest,
     contents: &ComponentContents,
-    command: bool,
+    is_command: bool,
 ) -> Result<GrantSummary, String> {
     let (Some(folder), Some(id)) = (
         file.parent(),
@@ -236,41 +243,45 @@ fn summarize_grant(
         None => Grant::default(),
     };
     grant
-        .check_component(id, digest, contents, command)
+        .check_component(id, digest, contents, is_command)
         .map_err(|why| format!("{id}.toml: {why}"))?;
-    let remarks = check_grant_mounts(folder, id, &grant, guarded)?;
-    let approvals = grant.approvals(approve);
-    let own = tool_name(id);
-    let asks = |definition: &ValidDefinition| {
+    let remarks = check_grant_mounts(folder, id, &grant, guarded_paths)?;
+    let approvals = grant.approvals(approval_setting);
+    let file_tool_name = tool_name(id);
+    let approval_of = |definition: &ValidDefinition| {
         // A command has no tool name. The file name takes its place.
-        let name = if command {
-            own.clone()
+        let name = if is_command {
+            file_tool_name.clone()
         } else {
             definition.tool.name.clone()
         };
-        let shown = grant
+        let overridden = grant
             .tools
             .get(&name)
             .map(|tool| definition.with_override(&tool.to_override()));
-        let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
+        let annotations = overridden.as_ref().unwrap_or(definition).tool.annotations;
         Some((
             definition.tool.name.clone(),
             approvals.setting_for(&name).policy_for(annotations)?,
         ))
     };
-    let name = |definition: &ValidDefinition| {
-        grant.full_name(if command { &own } else { &definition.tool.name })
+    let full_name_of = |definition: &ValidDefinition| {
+        grant.full_name(if is_command {
+            &file_tool_name
+        } else {
+            &definition.tool.name
+        })
     };
     Ok(GrantSummary {
-        asks: contents
+        approvals: contents
             .tools
             .iter()
-            .filter_map(|definition| asks(definition))
+            .filter_map(|definition| approval_of(definition))
             .collect(),
         names: contents
             .tools
             .iter()
-            .map(|definition| name(definition))
+            .map(|definition| full_name_of(definition))
             .collect(),
         remarks,
     })
@@ -280,11 +291,11 @@ fn summarize_grant(
 fn import_uses(about: &PluginSummary) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
-        let known = INTERFACE_USES
+        let interface = INTERFACE_USES
             .iter()
             .find(|(start, _)| import.starts_with(start));
         words.extend(
-            known
+            interface
                 .map(|(_, words)| *words)
                 .filter(|known| !words.contains(known)),
         );
@@ -330,11 +341,11 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
         let _ = writeln!(out, "    ! {}", clean_line(remark, MAX_REASON_BYTES));
     }
     let _ = writeln!(out, "\nImports:");
-    let needs = import_uses(about);
-    for words in &needs {
+    let uses = import_uses(about);
+    for words in &uses {
         let _ = writeln!(out, "    {words}");
     }
-    if needs.is_empty() {
+    if uses.is_empty() {
         let _ = writeln!(
             out,
             "    none: it needs nothing, and can use only its own memory"
@@ -353,7 +364,7 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
         }
         None => out.push_str("\nGrant: it needs none.\n"),
     }
-    write_offers(&mut out, &findings.contents, &findings.asks);
+    write_offers(&mut out, &findings.contents, &findings.approvals);
     if let Some(wit) = &about.wit {
         let _ = writeln!(out, "\nTypes:");
         for words in clean(wit).lines() {
@@ -367,7 +378,7 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
 fn write_offers(
     out: &mut String,
     contents: &ComponentContents,
-    asks: &BTreeMap<String, ApprovalPolicy>,
+    approvals: &BTreeMap<String, ApprovalPolicy>,
 ) {
     let ComponentContents {
         tools,
@@ -386,7 +397,7 @@ fn write_offers(
     for tool in tools {
         let _ = writeln!(out, "    {}", tool.tool.name);
         write_description(out, tool.tool.description.as_deref());
-        if let Some(asks) = asks.get(&tool.tool.name) {
+        if let Some(asks) = approvals.get(&tool.tool.name) {
             let _ = writeln!(out, "        asks    a person must allow it, {asks}");
         }
         let _ = writeln!(
@@ -452,7 +463,7 @@ fn findings_json(findings: &CheckFindings) -> Value {
             "description": tool.tool.description,
             "inputSchema": tool.input.value(),
             "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
-            "require_approval": findings.asks.get(&tool.tool.name),
+            "require_approval": findings.approvals.get(&tool.tool.name),
         })
     };
     let ComponentContents {

@@ -138,10 +138,11 @@ impl Common {
 pub(super) fn start_logging(
     config: &Config,
     filter: &str,
-    sent: Option<&Telemetry>,
+    telemetry: Option<&Telemetry>,
 ) -> Result<(), ConfigError> {
-    let logged = sent.filter(|sent| sent.settings().logs);
-    let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.include_caller));
+    let log_telemetry = telemetry.filter(|sent| sent.settings().logs);
+    let records =
+        log_telemetry.map(|sent| LogExportLayer::new(sent.clone(), config.otel.include_caller));
     logging::init(filter, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
     machine_limits::raise_descriptor_limit();

@@ -26,7 +26,7 @@ const NO_SERVER_ADVICE: &str = "a server has a console while a client that start
 
 /// A server that responds.
 struct FoundServer {
-    found: ServerSocket,
+    socket: ServerSocket,
     /// The server's plugin folder.
     folder: String,
 }
@@ -36,7 +36,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
         let signals = Signals::listen().context("failed to listen for signals")?;
         let server = choose_server(responding_servers().await, pid)?;
         let FoundServer {
-            found: ServerSocket { pid, path, .. },
+            socket: ServerSocket { pid, path, .. },
             folder,
         } = server;
         let listener = TcpListener::bind("127.0.0.1:0")
@@ -66,22 +66,25 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
 
 /// Returns the servers that respond, oldest first.
 async fn responding_servers() -> Vec<FoundServer> {
-    let asking = find_servers().into_iter().map(async |found| {
+    let requests = find_servers().into_iter().map(async |found| {
         let folder = clean_line(&describe_server(&found.path).await.ok()?, MAX_PATH_BYTES);
-        Some(FoundServer { found, folder })
+        Some(FoundServer {
+            socket: found,
+            folder,
+        })
     });
-    join_all(asking).await.into_iter().flatten().collect()
+    join_all(requests).await.into_iter().flatten().collect()
 }
 
 /// Returns the server with this process ID, or the only server.
 fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
-        let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
+        let Some(index) = servers.iter().position(|server| server.socket.pid == pid) else {
             bail!(
                 "no server with the process number {pid} has a console that answers: {NO_SERVER_ADVICE}"
             );
         };
-        return Ok(servers.swap_remove(at));
+        return Ok(servers.swap_remove(index));
     }
     if servers.len() > 1 {
         return Err(ConfigError::new(several_servers_message(&servers, SystemTime::now())).into());
@@ -93,21 +96,25 @@ fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Res
 
 /// Returns the commands to choose from, one per line.
 fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
-    let mut said = "several servers have a console; choose one:".to_owned();
-    for FoundServer { found, folder } in servers {
+    let mut message = "several servers have a console; choose one:".to_owned();
+    for FoundServer {
+        socket: found,
+        folder,
+    } in servers
+    {
         let age = Duration::from_secs(
-            now.duration_since(found.since)
+            now.duration_since(found.started_at)
                 .unwrap_or_default()
                 .as_secs(),
         );
         let _ = write!(
-            said,
+            message,
             "\n  toolbay console --pid {:<8} {folder}, for {}",
             found.pid,
             format_duration(age)
         );
     }
-    said
+    message
 }
 
 #[cfg(test)]
@@ -117,10 +124,10 @@ mod tests {
     fn server(pid: u32, folder: &str, seconds: u64) -> FoundServer {
         let since = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds);
         FoundServer {
-            found: ServerSocket {
+            socket: ServerSocket {
                 pid,
                 path: "/run/a".into(),
-                since,
+                started_at: since,
             },
             folder: folder.to_owned(),
         }
@@ -137,17 +144,17 @@ mod tests {
             choose_server(vec![server(7, "/srv/a", 90)], None)
                 .ok()
                 .unwrap()
-                .found
+                .socket
                 .pid,
             7
         );
         let error = choose_server(all(), None).err().unwrap();
         assert!(error.is::<ConfigError>());
-        for none in [
+        for result in [
             choose_server(all(), Some(8)),
             choose_server(Vec::new(), None),
         ] {
-            assert!(none.err().unwrap().to_string().contains("toolbay serve"));
+            assert!(result.err().unwrap().to_string().contains("toolbay serve"));
         }
         insta::assert_snapshot!(several_servers_message(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
         several servers have a console; choose one:

@@ -37,8 +37,8 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
         if once {
-            let done = build_and_try(&config, folder, &project).await?;
-            return Ok(if done {
+            let succeeded = build_and_run_example(&config, folder, &project).await?;
+            return Ok(if succeeded {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE
@@ -57,7 +57,7 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
         match ProjectFile::read(folder) {
             Ok(project) => {
                 let mut watcher = watch_project(folder, &project)?;
-                let _ = build_and_try(config, folder, &project).await?;
+                let _ = build_and_run_example(config, folder, &project).await?;
                 print("\nWaiting for changes. Press Ctrl-C to stop.\n");
                 wait_for_changes(&mut watcher).await;
             }
@@ -88,12 +88,12 @@ async fn wait_for_changes(watcher: &mut FolderWatcher) {
 
 /// Builds the project, copies the plugin and makes the example call. Returns whether every step
 /// succeeded.
-async fn build_and_try(
+async fn build_and_run_example(
     config: &Config,
     folder: &Path,
     project: &ProjectFile,
 ) -> anyhow::Result<bool> {
-    let began = Instant::now();
+    let started = Instant::now();
     let setup = if folder.join(&project.output).exists() {
         &[][..]
     } else {
@@ -126,7 +126,7 @@ async fn build_and_try(
     }
     print(&format!(
         "built in {:.1} s and copied to {}\n",
-        began.elapsed().as_secs_f64(),
+        started.elapsed().as_secs_f64(),
         plugin.display()
     ));
     run_example(config, &project.name, project.example.as_ref()).await
@@ -136,10 +136,10 @@ async fn build_and_try(
 /// reads a partial file.
 fn copy_atomically(from: &Path, to: &Path) -> anyhow::Result<()> {
     let folder = to.parent().context("the plugin's path has no folder")?;
-    let part = tempfile::Builder::new()
+    let temporary = tempfile::Builder::new()
         .prefix(".toolbay-dev-")
         .tempfile_in(folder);
-    let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
+    let part = temporary.with_context(|| format!("failed to write into {}", folder.display()))?;
     std::fs::copy(from, part.path())
         .with_context(|| format!("cannot copy {}, the output of the build", from.display()))?;
     // A temporary file is readable only by its owner, but another user may serve the plugin.
@@ -165,12 +165,12 @@ async fn run_example(
     let Some(report) = snapshot.plugins.get(id) else {
         bail!("the plugin {id} is not in the plugin folder")
     };
-    let mut said = String::new();
+    let mut summary = String::new();
     for problem in &report.problems {
-        let _ = writeln!(said, "! {}", clean_line(problem, MAX_PROBLEM_BYTES));
+        let _ = writeln!(summary, "! {}", clean_line(problem, MAX_PROBLEM_BYTES));
     }
-    let _ = writeln!(said, "tools: {}", report.tools.join(", "));
-    print(&said);
+    let _ = writeln!(summary, "tools: {}", report.tools.join(", "));
+    print(&summary);
     if report.tools.is_empty() {
         return Ok(false);
     }
@@ -178,14 +178,14 @@ async fn run_example(
         return Ok(true);
     };
     // The grant may add a prefix to the tool names.
-    let offered = report.tools.iter().find(|name| {
+    let matching_tool = report.tools.iter().find(|name| {
         *name == tool
             || snapshot
                 .tools
                 .get(*name)
                 .is_some_and(|offer| offer.definition.tool.name == *tool)
     });
-    let Some(offered) = offered else {
+    let Some(tool_name) = matching_tool else {
         let file = project::FILE_NAME;
         let tools = report.tools.join(", ");
         complain(&format!(
@@ -194,16 +194,16 @@ async fn run_example(
         return Ok(false);
     };
     print(&format!(
-        "> {offered} {}\n",
+        "> {tool_name} {}\n",
         serde_json::Value::Object(arguments.clone())
     ));
-    let asks = snapshot
+    let needs_approval = snapshot
         .tools
-        .get(offered)
+        .get(tool_name)
         .is_some_and(|offer| offer.approval_policy().is_some());
-    if asks && !confirm::is_possible() {
+    if needs_approval && !confirm::is_possible() {
         complain(&format!(
-            "the grant of {id:?} requires a person to allow calls of {offered:?} (require_approval): run `toolbay dev` on a \
+            "the grant of {id:?} requires a person to allow calls of {tool_name:?} (require_approval): run `toolbay dev` on a \
              terminal, or try the tool with `toolbay call --yes`"
         ));
         return Ok(false);
@@ -215,7 +215,7 @@ async fn run_example(
     };
     let answer = server
         .call_allowed(
-            offered.clone(),
+            tool_name.clone(),
             arguments.clone(),
             Arc::new(ProgressPrinter),
             allow,

@@ -24,9 +24,10 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         .listen
         .as_ref()
         .and_then(ListenAddress::socket_path);
-    let wall = ServerConfinement::build(&config, ConfinementNeeds::from_config(&config, socket)?)?;
+    let confinement =
+        ServerConfinement::build(&config, ConfinementNeeds::from_config(&config, socket)?)?;
     start_logging(&config, &config.log, None)?;
-    wall.log();
+    confinement.log();
     for line in stdin().lines() {
         let line = line?;
         let outcome = match attempt(&line) {
@@ -40,26 +41,26 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
 
 /// Attempts the operation of a line, which consists of a verb and its argument.
 fn attempt(line: &str) -> io::Result<()> {
-    let (verb, what) = line.split_once(' ').unwrap_or((line, ""));
+    let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
-        "read" => fs::read(what).map(drop),
-        "list" => fs::read_dir(what).map(drop),
+        "read" => fs::read(argument).map(drop),
+        "list" => fs::read_dir(argument).map(drop),
         "write" => File::options()
             .append(true)
             .create(true)
-            .open(what)
+            .open(argument)
             .map(drop),
-        "remove" => fs::remove_file(what),
-        "run" => Command::new(what).output().map(drop),
-        "listen" => TcpListener::bind(what).map(drop),
-        "join" => UnixStream::connect(what).map(drop),
+        "remove" => fs::remove_file(argument),
+        "run" => Command::new(argument).output().map(drop),
+        "listen" => TcpListener::bind(argument).map(drop),
+        "join" => UnixStream::connect(argument).map(drop),
         "tell" => UnixDatagram::unbound()
-            .and_then(|socket| socket.send_to(b"x", what))
+            .and_then(|socket| socket.send_to(b"x", argument))
             .map(drop),
         "pair" => UnixStream::pair().map(drop),
-        "resolve" => (what, 80).to_socket_addrs().map(drop),
-        "connect" => TcpStream::connect(what).map(drop),
-        "link" => std::os::unix::fs::symlink("/etc/passwd", Path::new(what)),
+        "resolve" => (argument, 80).to_socket_addrs().map(drop),
+        "connect" => TcpStream::connect(argument).map(drop),
+        "link" => std::os::unix::fs::symlink("/etc/passwd", Path::new(argument)),
         _ => Err(io::ErrorKind::Unsupported.into()),
     }
 }

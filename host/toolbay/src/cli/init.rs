@@ -32,7 +32,7 @@ const MAX_ANSWER_BYTES: u64 = 1_000;
 #[derive(Debug, Default)]
 struct InitReport {
     written: Vec<PathBuf>,
-    kept: Vec<PathBuf>,
+    existing: Vec<PathBuf>,
 }
 
 /// Creates a folder to serve at `path`. `selection` names the samples to copy. Without it, the
@@ -40,11 +40,11 @@ struct InitReport {
 /// samples; the default is that of the package.
 pub(super) fn run(
     path: &Path,
-    wanted: Option<&str>,
+    selection: Option<&str>,
     from: Option<PathBuf>,
 ) -> anyhow::Result<ExitCode> {
     let samples = SampleSet::find(from)?;
-    let choice = match wanted {
+    let choice = match selection {
         Some(text) => SampleChoice::parse(text, &samples)?,
         None if !samples.is_empty() && confirm::is_possible() => ask_for_samples(&samples)?,
         None => SampleChoice::all(&samples),
@@ -64,8 +64,8 @@ pub(super) fn run(
         let name = sample.file_name().unwrap_or_default();
         report.write_new(path, &Path::new(PLUGIN_FOLDER).join(name), &content)?;
     }
-    let tells_of_none = wanted.is_none() && samples.is_empty();
-    print(&report.to_text(path, tells_of_none));
+    let explains_missing_samples = selection.is_none() && samples.is_empty();
+    print(&report.to_text(path, explains_missing_samples));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,7 +117,7 @@ impl InitReport {
         match file.persist_noclobber(&path) {
             Ok(_) => self.written.push(name.to_owned()),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                self.kept.push(name.to_owned());
+                self.existing.push(name.to_owned());
             }
             Err(error) => return Err(error.error).with_context(failed),
         }
@@ -125,7 +125,7 @@ impl InitReport {
     }
 
     /// Formats a summary and the next steps.
-    fn to_text(&self, root: &Path, tells_of_none: bool) -> String {
+    fn to_text(&self, root: &Path, explains_missing_samples: bool) -> String {
         let mut out = String::new();
         let mut list = |title: String, files: &[PathBuf]| {
             if !files.is_empty() {
@@ -137,8 +137,11 @@ impl InitReport {
             }
         };
         list(format!("Wrote to {}:", root.display()), &self.written);
-        list("Already there, and left as it is:".to_owned(), &self.kept);
-        if tells_of_none {
+        list(
+            "Already there, and left as it is:".to_owned(),
+            &self.existing,
+        );
+        if explains_missing_samples {
             let _ = writeln!(
                 out,
                 "There are no sample plugins next to this program. In a checkout of Toolbay, `cargo xtask build` makes \
@@ -163,11 +166,11 @@ impl InitReport {
         let has_calculator = self
             .written
             .iter()
-            .chain(&self.kept)
+            .chain(&self.existing)
             .any(|file| file.ends_with("calculator.wasm"));
-        for (command, what) in next {
+        for (command, explanation) in next {
             if has_calculator || !command.contains("calculate_sum") {
-                let _ = writeln!(out, "    {command:<50}# {what}");
+                let _ = writeln!(out, "    {command:<50}# {explanation}");
             }
         }
         out
@@ -183,12 +186,12 @@ mod tests {
 
     /// Returns the file with the `#` removed from each line that has a key, if `is_selected`
     /// returns true for the line.
-    fn uncommented(which: impl Fn(&str) -> bool) -> String {
+    fn uncommented(is_selected: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
         let lines = CONFIG_TEMPLATE
             .lines()
             .map(|line| match line.strip_prefix('#') {
-                Some(rest) if is_key(rest) && which(line) => rest,
+                Some(rest) if is_key(rest) && is_selected(line) => rest,
                 _ => line,
             });
         lines.collect::<Vec<_>>().join("\n")
@@ -260,7 +263,10 @@ mod tests {
             report.write_new(root, Path::new(name), b"ours").unwrap();
         }
         assert_eq!(report.written, [Path::new("new")]);
-        assert_eq!(report.kept, ["link", "folder", "file"].map(PathBuf::from));
+        assert_eq!(
+            report.existing,
+            ["link", "folder", "file"].map(PathBuf::from)
+        );
         assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "mine");
         assert!(!root.join("elsewhere").exists());
         assert_eq!(fs::read_dir(root).unwrap().count(), 4);

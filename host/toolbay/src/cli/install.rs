@@ -32,11 +32,11 @@ const MAX_ATTEMPTS: usize = 3;
 
 /// The options that both commands have.
 #[derive(Args, Debug)]
-pub(super) struct Which {
+pub(super) struct EntryOptions {
     /// Whose configuration: the user's, for all projects, or that of the project in the current
     /// folder
-    #[arg(long, value_enum, default_value_t = Whose::User)]
-    scope: Whose,
+    #[arg(long, value_enum, default_value_t = ScopeOption::User)]
+    scope: ScopeOption,
     /// The name of the server in the configuration
     #[arg(long, default_value = "toolbay", value_parser = name)]
     name: EntryName,
@@ -81,7 +81,7 @@ pub(super) struct Install {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    which: Which,
+    which: EntryOptions,
 }
 
 /// The options of `toolbay uninstall`.
@@ -91,21 +91,21 @@ pub(super) struct Uninstall {
     #[arg(value_name = "CLIENT", value_parser = clients())]
     client: String,
     #[command(flatten)]
-    which: Which,
+    which: EntryOptions,
 }
 
 /// The scope of the configuration, as an option.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Whose {
+enum ScopeOption {
     User,
     Project,
 }
 
-impl From<Whose> for ConfigurationScope {
-    fn from(whose: Whose) -> Self {
+impl From<ScopeOption> for ConfigurationScope {
+    fn from(whose: ScopeOption) -> Self {
         match whose {
-            Whose::User => Self::User,
-            Whose::Project => Self::Project,
+            ScopeOption::User => Self::User,
+            ScopeOption::Project => Self::Project,
         }
     }
 }
@@ -125,39 +125,50 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
         force,
         ..
     } = options;
-    let around = path_environment()?;
+    let environment = path_environment()?;
     let Some(client) = client else {
-        return print_clients(&around, &which.name, which.json);
+        return print_clients(&environment, &which.name, which.json);
     };
     let client = find_client(client)?;
-    let target = find_target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let target = find_target(
+        client,
+        which.scope.into(),
+        which.file.as_deref(),
+        &environment,
+    )?;
     let server = server_entry(options)?;
     if server.exposes_token() {
         complain(
             "the token would cross the network unencrypted: use https, or an address of this machine",
         );
     }
-    let entry = server.to_entry(client, &target.spot, around.wsl.as_ref())?;
-    if !(target.found || *force || which.dry_run) {
-        let file = target.spot.file.display();
+    let entry = server.to_entry(client, &target.location, environment.wsl.as_ref())?;
+    if !(target.is_found || *force || which.dry_run) {
+        let file = target.location.file.display();
         bail!(
             "{} is not found here; to write {file} anyway, add --force",
             client.title
         );
     }
     let change = |document: &ConfigurationText| document.with_server(which.name.as_str(), &entry);
-    let doubt = |old: Option<&Map<String, Value>>| match old {
+    let question_about = |old: Option<&Map<String, Value>>| match old {
         Some(old) if !has_same_connection(old, &entry) => {
             Some(replace_question(which.name.as_str(), &target, old, &entry))
         }
         _ => None,
     };
-    let mut report = edit_configuration(&target, which, change, doubt, EntryState::Installed)?;
-    report.next = Some(client.next_step);
+    let mut report = edit_configuration(
+        &target,
+        which,
+        change,
+        question_about,
+        EntryState::Installed,
+    )?;
+    report.next_step = Some(client.next_step);
     if let Some(paste) = client.paste_hint {
-        report.paste = Some((
+        report.paste_hint = Some((
             paste,
-            entry_fragment(client.dialect, which.name.as_str(), &entry),
+            entry_fragment(client.entry_format, which.name.as_str(), &entry),
         ));
     }
     report.entry = Some(entry);
@@ -166,11 +177,16 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
 
 pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
     let Uninstall { client, which } = options;
-    let around = path_environment()?;
+    let environment = path_environment()?;
     let client = find_client(client)?;
-    let target = find_target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let target = find_target(
+        client,
+        which.scope.into(),
+        which.file.as_deref(),
+        &environment,
+    )?;
     let name = which.name.as_str();
-    let doubt = |old: Option<&Map<String, Value>>| match old {
+    let question_about = |old: Option<&Map<String, Value>>| match old {
         Some(old) if !is_toolbay(old) => Some(format!(
             "{} has a server {name} that does not start this program:\n{}\n\nRemove it? Type y for yes, anything else for no:",
             target.file.path().display(),
@@ -182,7 +198,7 @@ pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
         &target,
         which,
         |document| document.without_server(name),
-        doubt,
+        question_about,
         EntryState::Removed,
     )?;
     print_report(&report, which)
@@ -225,40 +241,44 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
         .iter()
         .map(|(flag, path)| (*flag, path.as_path()))
         .collect();
-    let words: &[&str] = if config.file_read {
+    let arguments: &[&str] = if config.file_read {
         &["serve"]
     } else {
         &["serve", "--no-config"]
     };
-    Ok(ServerEntry::command(&program_path()?, words, &paths)?)
+    Ok(ServerEntry::command(&program_path()?, arguments, &paths)?)
 }
 
 /// Applies `change` to the file of a target. If `question_about` returns a question about the
 /// existing entry, a person must confirm the change first.
 fn edit_configuration(
     target: &InstallTarget,
-    which: &Which,
+    which: &EntryOptions,
     change: impl Fn(&ConfigurationText) -> Result<EditOutcome, ConfigurationMistake>,
-    doubt: impl Fn(Option<&Map<String, Value>>) -> Option<String>,
-    done: EntryState,
+    question_about: impl Fn(Option<&Map<String, Value>>) -> Option<String>,
+    new_state: EntryState,
 ) -> anyhow::Result<InstallReport> {
-    let mut file = ConfigFile::read(&target.spot.file)?;
+    let mut file = ConfigFile::read(&target.location.file)?;
     for _ in 0..MAX_ATTEMPTS {
-        let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
-        let document =
-            ConfigurationText::parse(target.spot.entry_format, file.text().unwrap_or_default())
-                .map_err(place)?;
-        let edit = change(&document).map_err(place)?;
+        let with_path = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
+        let document = ConfigurationText::parse(
+            target.location.entry_format,
+            file.text().unwrap_or_default(),
+        )
+        .map_err(with_path)?;
+        let edit = change(&document).map_err(with_path)?;
         let mut report = InstallReport::new(target, which.name.as_str(), file.path());
         let EditOutcome::Changed(text) = edit else {
             return Ok(report);
         };
-        report.state = done;
+        report.state = new_state;
         if which.dry_run {
-            report.printed = true;
+            report.is_dry_run = true;
             return Ok(report);
         }
-        if let Some(question) = doubt(document.entry(which.name.as_str())).filter(|_| !which.yes) {
+        if let Some(question) =
+            question_about(document.entry(which.name.as_str())).filter(|_| !which.yes)
+        {
             if !confirm::is_possible() {
                 bail!(
                     "{} has a server {} that is not what would be written; to replace or remove it, add --yes",
@@ -270,21 +290,21 @@ fn edit_configuration(
                 bail!("nothing was changed");
             }
         }
-        match file.write(&text, matches!(which.scope, Whose::Project)) {
+        match file.write(&text, matches!(which.scope, ScopeOption::Project)) {
             Ok(backup) => {
                 report.backup = backup;
                 return Ok(report);
             }
             // Another program changed the file. The confirmed entry may be different now, so check
             // it again.
-            Err(FileError::Changed(_)) => file = ConfigFile::read(&target.spot.file)?,
+            Err(FileError::Changed(_)) => file = ConfigFile::read(&target.location.file)?,
             Err(error) => return Err(error.into()),
         }
     }
     Err(FileError::Changed(file.path().to_owned()).into())
 }
 
-fn print_report(report: &InstallReport, which: &Which) -> anyhow::Result<ExitCode> {
+fn print_report(report: &InstallReport, which: &EntryOptions) -> anyhow::Result<ExitCode> {
     if which.json {
         print_json(&report.to_json())?;
     } else {

@@ -103,7 +103,7 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         );
         return out;
     }
-    let serving = snapshot
+    let serving_count = snapshot
         .plugins
         .values()
         .filter(|report| offers_something(report))
@@ -115,8 +115,8 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
             PluginFileStatus::Ready | PluginFileStatus::Stale
         ) && !offers_something(report)
     };
-    let idle = snapshot.plugins.values().filter(is_idle).count();
-    let refused = snapshot
+    let idle_count = snapshot.plugins.values().filter(is_idle).count();
+    let refused_count = snapshot
         .plugins
         .values()
         .filter(|report| report.status == PluginFileStatus::Refused)
@@ -138,17 +138,17 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
             let _ = write!(out, ", {}", count_noun(n, noun));
         }
     }
-    let _ = write!(out, " from {}", count_noun(serving, "plugin"));
-    if idle > 0 {
+    let _ = write!(out, " from {}", count_noun(serving_count, "plugin"));
+    if idle_count > 0 {
         let _ = write!(
             out,
             "; {} {} nothing",
-            count_noun(idle, "plugin"),
-            if idle == 1 { "offers" } else { "offer" }
+            count_noun(idle_count, "plugin"),
+            if idle_count == 1 { "offers" } else { "offer" }
         );
     }
-    if refused > 0 {
-        let _ = write!(out, "; {} refused", count_noun(refused, "file"));
+    if refused_count > 0 {
+        let _ = write!(out, "; {} refused", count_noun(refused_count, "file"));
     }
     out.push('\n');
     out
@@ -203,7 +203,7 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
             count_noun(report.skills.len() - MAX_RESOURCES, "skill")
         );
     }
-    for (what, uris, offers) in [
+    for (noun, uris, offers) in [
         ("resource", &report.resources, &snapshot.resources),
         ("template", &report.templates, &snapshot.templates),
     ] {
@@ -213,7 +213,7 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
                 .and_then(|offer| offer.resource().description.as_deref());
             write_offer(
                 out,
-                &format!("{what} {}", clean_line(uri, MAX_LINE_BYTES)),
+                &format!("{noun} {}", clean_line(uri, MAX_LINE_BYTES)),
                 description,
             );
         }
@@ -221,17 +221,17 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
             let _ = writeln!(
                 out,
                 "    and {} more",
-                count_noun(uris.len() - MAX_RESOURCES, what)
+                count_noun(uris.len() - MAX_RESOURCES, noun)
             );
         }
     }
-    if let Some(granted) = &report.grant {
-        for grant in grant_lines(granted) {
+    if let Some(grant_report) = &report.grant {
+        for grant in grant_lines(grant_report) {
             let _ = writeln!(out, "    + {}", clean_line(&grant, MAX_LINE_BYTES));
         }
     }
     if !report.require_approval.is_empty() {
-        let asks: Vec<String> = report
+        let approvals: Vec<String> = report
             .require_approval
             .iter()
             .map(|(tool, asks)| format!("{tool} ({asks})"))
@@ -239,7 +239,7 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
         let _ = writeln!(
             out,
             "    + a person must allow: {}",
-            clean_line(&asks.join(", "), MAX_LINE_BYTES)
+            clean_line(&approvals.join(", "), MAX_LINE_BYTES)
         );
     }
     out.push('\n');
@@ -280,14 +280,14 @@ fn first_sentence(description: &str) -> String {
 }
 
 /// Returns everything that the grant allows, and every limit that differs from Toolbay's default.
-fn grant_lines(granted: &GrantReport) -> impl Iterator<Item = String> {
-    let prefix = granted
+fn grant_lines(grant: &GrantReport) -> impl Iterator<Item = String> {
+    let prefix = grant
         .prefix
         .iter()
         .map(|prefix| format!("prefix: {prefix}"));
     prefix
-        .chain(permission_lines(granted))
-        .chain(term_lines(granted))
+        .chain(permission_lines(grant))
+        .chain(term_lines(grant))
         .collect::<Vec<_>>()
         .into_iter()
 }

@@ -33,7 +33,7 @@ pub(super) async fn wait_until_loaded(server: &Server) -> Arc<Snapshot> {
     }
     let mut progress = Progress::new(Some(server.snapshot().plugins.len()));
     loop {
-        let loading = LoadProgress::of(&server.snapshot());
+        let loading = LoadProgress::from_snapshot(&server.snapshot());
         let LoadProgress { done, total, names } = &loading;
         let line = format!(
             "{done} of {total} plugins are loaded; loading {names} (a large plugin can take minutes to compile)"
@@ -49,22 +49,22 @@ pub(super) async fn wait_until_loaded(server: &Server) -> Arc<Snapshot> {
 /// periodically while they change.
 pub(super) async fn log_progress(catalog: Catalog) {
     let complete = |snapshot: &Snapshot| snapshot.complete;
-    let mut said = LoadProgress::default();
+    let mut logged = LoadProgress::default();
     let mut pause = FIRST_REPORT_DELAY;
     while tokio::time::timeout(pause, catalog.wait_for(complete))
         .await
         .is_err()
     {
         pause = REPORT_INTERVAL;
-        let loading = LoadProgress::of(&catalog.snapshot());
-        if loading == said {
+        let loading = LoadProgress::from_snapshot(&catalog.snapshot());
+        if loading == logged {
             continue;
         }
         let LoadProgress { done, total, names } = &loading;
         tracing::info!("{done} of {total} plugins are loaded; still loading {names}");
-        said = loading;
+        logged = loading;
     }
-    if said != LoadProgress::default() {
+    if logged != LoadProgress::default() {
         tracing::info!("all plugins are loaded or refused");
     }
 }
@@ -80,7 +80,7 @@ struct LoadProgress {
 }
 
 impl LoadProgress {
-    fn of(snapshot: &Snapshot) -> Self {
+    fn from_snapshot(snapshot: &Snapshot) -> Self {
         let loading: Vec<&str> = snapshot
             .plugins
             .iter()

@@ -166,13 +166,13 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
 
 /// Checks that `name` can be converted to an identifier in every language.
 fn check_name(name: &str) -> anyhow::Result<()> {
-    let letters = name
+    let has_valid_characters = name
         .bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let words = name
+    let has_valid_words = name
         .split('-')
         .all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
-    if letters && words && name.len() <= 40 {
+    if has_valid_characters && has_valid_words && name.len() <= 40 {
         return Ok(());
     }
     bail!(
@@ -272,14 +272,16 @@ fn next_steps(path: &Path, project: &ProjectFile) -> String {
         }
     }
     let _ = writeln!(out, "\nTo use it, copy it into the plugin folder:\n");
-    let copied = std::iter::once(&project.output).chain(&project.extra_files);
-    let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
+    let copied_paths = std::iter::once(&project.output).chain(&project.extra_files);
+    let copied: Vec<String> = copied_paths
+        .map(|path| path.display().to_string())
+        .collect();
     let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
     let missing = project.missing_requirements();
     if !missing.is_empty() {
         let _ = writeln!(out, "\nThis machine still needs:\n");
-        for what in missing {
-            let _ = writeln!(out, "    {what}");
+        for requirement in missing {
+            let _ = writeln!(out, "    {requirement}");
         }
     }
     let _ = writeln!(

@@ -27,7 +27,7 @@ use crate::config::Config;
 
 /// Capabilities that an initialization may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Allow {
+pub(super) enum AllowedCapability {
     /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant
     /// says
     Environment,
@@ -39,13 +39,13 @@ pub(super) enum Allow {
     Clocks,
 }
 
-impl From<Allow> for InitAllowance {
-    fn from(allow: Allow) -> Self {
+impl From<AllowedCapability> for InitAllowance {
+    fn from(allow: AllowedCapability) -> Self {
         match allow {
-            Allow::Environment => Self::Environment,
-            Allow::Folders => Self::Folders,
-            Allow::Random => Self::Random,
-            Allow::Clocks => Self::Clocks,
+            AllowedCapability::Environment => Self::Environment,
+            AllowedCapability::Folders => Self::Folders,
+            AllowedCapability::Random => Self::Random,
+            AllowedCapability::Clocks => Self::Clocks,
         }
     }
 }
@@ -54,7 +54,7 @@ impl From<Allow> for InitAllowance {
 pub(super) struct OptimizeOptions {
     /// If set, an existing file is replaced.
     pub(super) force: bool,
-    pub(super) allow: Vec<Allow>,
+    pub(super) allow: Vec<AllowedCapability>,
     /// Calls to make before the snapshot, as given on the command line.
     pub(super) calls: Vec<String>,
 }
@@ -63,13 +63,13 @@ pub(super) fn run(
     settings: &Settings,
     path: &Path,
     output: Option<PathBuf>,
-    wanted: OptimizeOptions,
+    options: OptimizeOptions,
 ) -> anyhow::Result<ExitCode> {
     let OptimizeOptions {
         force,
         allow,
         calls,
-    } = wanted;
+    } = options;
     let file = &resolve_plugin_file(path)?;
     let output = match output {
         Some(output) => output,
@@ -91,12 +91,12 @@ pub(super) fn run(
         .iter()
         .map(|call| parse_warm_up(call))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let beside = file
+    let plugin_folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let common = Common {
-        plugins: Some(beside.to_owned()),
+        plugins: Some(plugin_folder.to_owned()),
         settings: settings.clone(),
     };
     let config = common.load_config(true, &Listen::default())?;
@@ -105,12 +105,12 @@ pub(super) fn run(
         let source = read_plugin_source(file, config.server.component_size.as_u64())?;
         let job = OptimizeJob {
             source,
-            limits: config.rules().limits,
+            limits: config.load_policy().limits,
             allowed,
             calls,
         };
-        let (optimised, report) = optimize_file(&config, file, job).await?;
-        write_atomically(&optimised.file, &output)?;
+        let (optimized, report) = optimize_file(&config, file, job).await?;
+        write_atomically(&optimized.file, &output)?;
         Ok(report)
     })?;
     print(&format!(
@@ -154,14 +154,14 @@ async fn optimize_file(
     file: &Path,
     job: OptimizeJob,
 ) -> anyhow::Result<(OptimizedComponent, String)> {
-    let sandbox = Sandbox::new(config.sandbox()?)?;
+    let sandbox = Sandbox::new(config.sandbox_settings()?)?;
     let name = printable_path(file);
-    let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
+    let before = load_plugin(&sandbox, job.source.clone(), config.load_policy(), &name).await?;
     let size = job.source.file.len() as u64;
     let wit = job.source.wit.clone();
-    let what = format!("initializing {name}");
-    let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
-    let optimised = optimised.map_err(|error| {
+    let activity = format!("initializing {name}");
+    let optimized = progress::with_progress(&activity, &activity, sandbox.optimize(job)).await;
+    let optimised = optimized.map_err(|error| {
         anyhow!(
             "{name}: {}",
             clean_line(&error.to_string(), MAX_REASON_BYTES)
@@ -174,7 +174,7 @@ async fn optimize_file(
     let after = load_plugin(
         &sandbox,
         source,
-        config.rules(),
+        config.load_policy(),
         &format!("{name}, optimized,"),
     )
     .await?;
@@ -189,7 +189,7 @@ async fn optimize_file(
 
 fn render_report(
     name: &str,
-    optimised: &OptimizedComponent,
+    optimized: &OptimizedComponent,
     size: u64,
     [before, after]: [&LoadedPlugin; 2],
 ) -> String {
@@ -198,10 +198,10 @@ fn render_report(
         fuel,
         wall,
         ran,
-    } = optimised;
-    let [size, now] =
+    } = optimized;
+    let [size, new_size] =
         [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
-    let what_ran = if ran.is_empty() {
+    let executed = if ran.is_empty() {
         String::new()
     } else {
         format!(" ({})", clean_line(&ran.join(", "), MAX_REASON_BYTES))
@@ -218,7 +218,7 @@ fn render_report(
     let fuel = format_thousands(*fuel);
     let wall = format_duration(*wall);
     format!(
-        "{name}: initialized with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}"
+        "{name}: initialized with {fuel} fuel in {wall}{executed}\n    the file: {size}, now {new_size}{memory}"
     )
 }
 
@@ -229,15 +229,16 @@ fn write_atomically(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let failed = || format!("failed to write {}", printable_path(output));
-    let mut part = tempfile::Builder::new()
+    let mut temporary = tempfile::Builder::new()
         .prefix(".toolbay-optimize-")
         .tempfile_in(folder)
         .with_context(failed)?;
-    part.write_all(bytes).with_context(failed)?;
+    temporary.write_all(bytes).with_context(failed)?;
     // A temporary file is readable only by its owner, but another user may serve the plugin.
-    std::fs::set_permissions(part.path(), Permissions::from_mode(0o644)).with_context(failed)?;
-    part.as_file().sync_all().with_context(failed)?;
-    part.persist(output).with_context(failed)?;
+    std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o644))
+        .with_context(failed)?;
+    temporary.as_file().sync_all().with_context(failed)?;
+    temporary.persist(output).with_context(failed)?;
     Ok(())
 }
 

@@ -62,11 +62,11 @@ pub(super) fn resolve_plugin_file(path: &Path) -> anyhow::Result<PathBuf> {
 pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<CompileSource> {
     let name = printable_path(file);
     // The directory of files without code, or one of its files.
-    let plain = |path: &Path| {
+    let has_no_code = |path: &Path| {
         path.extension()
             .is_some_and(|extension| CODELESS_EXTENSIONS.iter().any(|known| extension == *known))
     };
-    if file.ancestors().take(2).any(plain) {
+    if file.ancestors().take(2).any(has_no_code) {
         bail!(
             "{name} is not a component: `toolbay list` shows what files without code offer, and their mistakes"
         );
@@ -116,11 +116,11 @@ pub(super) async fn load_plugin(
         });
     }
     let LoadPolicy {
-        description_limits: bounds,
+        description_limits,
         describe_limits: limits,
         ..
     } = rules;
-    let began = Instant::now();
+    let started = Instant::now();
     let compiled = compile(
         sandbox,
         source,
@@ -128,21 +128,24 @@ pub(super) async fn load_plugin(
     )
     .await;
     let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
-    let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
-    let asked = sandbox.clone();
-    let described = sandbox.spawn(async move {
-        let finished = asked.describe(&compiled, &limits).await;
+    let compile_ms = started.elapsed().as_secs_f64() * 1000.0;
+    let describing_sandbox = sandbox.clone();
+    let describe_task = sandbox.spawn(async move {
+        let finished = describing_sandbox.describe(&compiled, &limits).await;
         (compiled, finished.result)
     });
-    let (mut compiled, listed) = described
+    let (mut compiled, listing) = describe_task
         .await
         .context("listing what it offers failed unexpectedly")?;
-    let listed = listed.map_err(|error| unusable(describe_load_error(&error).reason()))?;
-    if let Some(why) = listed.refused() {
+    let raw_description =
+        listing.map_err(|error| unusable(describe_load_error(&error).reason()))?;
+    if let Some(why) = raw_description.refusal_reason() {
         return Err(unusable(why));
     }
-    let mut description = compiled.description(listed);
-    bounds.check(&description).map_err(|why| unusable(&why))?;
+    let mut description = compiled.description(raw_description);
+    description_limits
+        .check(&description)
+        .map_err(|why| unusable(&why))?;
     // A server trusts the descriptions in the cache.
     let contents =
         ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
@@ -167,8 +170,8 @@ pub(super) async fn load_plugin(
 async fn compile(
     sandbox: &Sandbox,
     source: CompileSource,
-    what: &str,
+    name: &str,
 ) -> Result<CompiledFile, PrepareError> {
-    let line = format!("compiling {what}; this can take minutes");
-    progress::with_progress(&format!("compiling {what}"), &line, sandbox.compile(source)).await
+    let line = format!("compiling {name}; this can take minutes");
+    progress::with_progress(&format!("compiling {name}"), &line, sandbox.compile(source)).await
 }

@@ -32,7 +32,7 @@ pub(super) enum Progress {
     /// Separate lines, each of which is printed once.
     Lines {
         /// The last printed line.
-        said: String,
+        last_line: String,
     },
 }
 
@@ -41,10 +41,10 @@ impl Progress {
     pub(super) fn new(total: Option<usize>) -> Self {
         let term = std::env::var_os("TERM");
         // Log lines would break up a bar.
-        let logs = tracing::enabled!(Level::ERROR);
-        if !can_show_bar(stderr().is_terminal(), term.as_deref(), logs) {
+        let is_logging = tracing::enabled!(Level::ERROR);
+        if !can_show_bar(stderr().is_terminal(), term.as_deref(), is_logging) {
             return Self::Lines {
-                said: String::new(),
+                last_line: String::new(),
             };
         }
         let length = total.map(|total| total as u64);
@@ -61,7 +61,7 @@ impl Progress {
         Self::Bar(bar)
     }
 
-    /// Reports that `done` of `total` steps are finished. A bar shows `names`, which are in
+    /// Reports that `output` of `total` steps are finished. A bar shows `names`, which are in
     /// progress. Elsewhere, `line` is printed.
     pub(super) fn show(&mut self, done: usize, total: usize, names: &str, line: String) {
         match self {
@@ -70,7 +70,7 @@ impl Progress {
                 bar.set_position(done as u64);
                 bar.set_message(names.to_owned());
             }
-            Self::Lines { said } if *said != line => {
+            Self::Lines { last_line: said } if *said != line => {
                 complain(&line);
                 *said = line;
             }
@@ -89,19 +89,23 @@ impl Drop for Progress {
 }
 
 /// Returns whether a terminal can update a line in place, and nothing else writes to it.
-fn can_show_bar(is_terminal: bool, term: Option<&OsStr>, logs: bool) -> bool {
-    is_terminal && !logs && term.is_some_and(|term| !term.is_empty() && term != "dumb")
+fn can_show_bar(is_terminal: bool, term: Option<&OsStr>, is_logging: bool) -> bool {
+    is_terminal && !is_logging && term.is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 /// Waits for an operation of unknown length. If it takes long, describes it: with `message` next to
 /// a bar, or with a separate `line`.
-pub(super) async fn with_progress<T>(what: &str, line: &str, work: impl Future<Output = T>) -> T {
+pub(super) async fn with_progress<T>(
+    message: &str,
+    line: &str,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = pin!(work);
-    if let Ok(done) = tokio::time::timeout(DISPLAY_DELAY, work.as_mut()).await {
-        return done;
+    if let Ok(output) = tokio::time::timeout(DISPLAY_DELAY, work.as_mut()).await {
+        return output;
     }
     let mut progress = Progress::new(None);
-    progress.show(0, 0, what, line.to_owned());
+    progress.show(0, 0, message, line.to_owned());
     work.await
 }
 

@@ -40,28 +40,30 @@ pub(super) struct ReplaySelection {
 pub(super) fn run(
     mut common: Common,
     file: &Path,
-    wanted: &ReplaySelection,
+    selection: &ReplaySelection,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let instead = wanted
+    let plugin_override = selection
         .plugin
         .as_deref()
         .map(parse_plugin_override)
         .transpose()?;
-    if let Some(PluginOverride { file, .. }) = &instead {
+    if let Some(PluginOverride { file, .. }) = &plugin_override {
         // A single file needs no plugin folder. Use the folder of the file instead.
-        let beside = file
+        let plugin_folder = file
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        common.plugins.get_or_insert_with(|| beside.to_owned());
+        common
+            .plugins
+            .get_or_insert_with(|| plugin_folder.to_owned());
     }
     let config = common.load_config(true, &Listen::default())?;
     let report = block_on(replay_recording(
         &config,
         file,
-        instead,
-        wanted.tool.as_ref(),
+        plugin_override,
+        selection.tool.as_ref(),
     ))?;
     if json {
         report.print_json()?;
@@ -108,20 +110,20 @@ fn parse_plugin_override(text: &str) -> anyhow::Result<PluginOverride> {
 async fn replay_recording(
     config: &Config,
     file: &Path,
-    instead: Option<PluginOverride>,
+    plugin_override: Option<PluginOverride>,
     tool: Option<&NamePattern>,
 ) -> anyhow::Result<ReplayReport> {
-    let mut settings = config.sandbox()?;
+    let mut settings = config.sandbox_settings()?;
     // Replay must not read or change the stored state of plugins.
     settings.state = None;
     let sandbox = Sandbox::new(settings)?;
-    let mut plugins = ReplayPlugins::new(sandbox.clone(), config, instead.clone());
+    let mut plugins = ReplayPlugins::new(sandbox.clone(), config, plugin_override.clone());
     let runner = CallReplayer::new(sandbox, config.effective_limits().1);
-    let named = |error| anyhow::anyhow!("{}: {error}", printable_path(file));
+    let with_path = |error| anyhow::anyhow!("{}: {error}", printable_path(file));
     let mut reader = RecordingReader::open(file)?;
     let mut report = ReplayReport::new(file);
     let mut header: Option<RecordingHeader> = None;
-    while let Some(item) = reader.next().map_err(named)? {
+    while let Some(item) = reader.next().map_err(with_path)? {
         let (number, call) = match item {
             RecordingItem::Header(next) => {
                 report.record_header(&next);
@@ -143,10 +145,10 @@ async fn replay_recording(
             RecordingItem::Call(number, call) => (number, call),
         };
         report.plugins.insert(call.plugin.clone());
-        let others = instead
+        let is_other_plugin = plugin_override
             .as_ref()
             .is_some_and(|instead| instead.id != call.plugin);
-        if others || tool.is_some_and(|pattern| !pattern.matches(&call.tool)) {
+        if is_other_plugin || tool.is_some_and(|pattern| !pattern.matches(&call.tool)) {
             report.skipped += 1;
             continue;
         }
@@ -158,7 +160,7 @@ async fn replay_recording(
     }
     ensure!(
         report.count() > 0,
-        no_calls_message(&report, instead.as_ref(), tool)
+        no_calls_message(&report, plugin_override.as_ref(), tool)
     );
     Ok(report)
 }
@@ -205,12 +207,12 @@ async fn replay_call(
 /// Returns the reason why no call was replayed.
 fn no_calls_message(
     report: &ReplayReport,
-    instead: Option<&PluginOverride>,
+    plugin_override: Option<&PluginOverride>,
     tool: Option<&NamePattern>,
 ) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
     let plugins = clean_line(&plugins.join(", "), MAX_REASON_BYTES);
-    match (instead, tool) {
+    match (plugin_override, tool) {
         _ if plugins.is_empty() => "the recording has no calls".to_owned(),
         (Some(PluginOverride { id, .. }), _) if !report.plugins.contains(id) => format!(
             "the recording has no calls of the plugin {id:?}, but of {plugins}; name the one that the file \

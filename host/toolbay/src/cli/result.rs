@@ -80,14 +80,14 @@ fn usage_summary(usage: CallUsage) -> String {
         .display()
         .iec()
         .to_string();
-    let part = |what: &str, count: u64, bytes: u64| match count {
+    let part = |noun: &str, count: u64, bytes: u64| match count {
         0 => String::new(),
         1 => format!(
-            ", 1 {what} of {}",
+            ", 1 {noun} of {}",
             bytesize::ByteSize::b(bytes).display().iec()
         ),
         n => format!(
-            ", {n} {what}s of {}",
+            ", {n} {noun}s of {}",
             bytesize::ByteSize::b(bytes).display().iec()
         ),
     };
@@ -119,7 +119,7 @@ impl CallObserver for ProgressPrinter {
         note(&format!("progress: {}{total}{message}", progress.progress));
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }

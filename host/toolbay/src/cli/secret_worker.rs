@@ -14,10 +14,10 @@ pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitC
     let writable = WritablePaths::new(writable.into_iter().map(|path| (String::new(), path)), true);
     block_on(async {
         let plugins = folder.to_owned();
-        let granted = move |grant: &str, words: &[String]| {
+        let is_granted = move |grant: &str, words: &[String]| {
             is_program_granted(&plugins, grant, words, &writable)
         };
-        serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
+        serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, is_granted)
             .await
             .context("failed to communicate with the server")?;
         Ok(ExitCode::SUCCESS)

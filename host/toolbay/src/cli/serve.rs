@@ -41,8 +41,11 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         // listens.
         config.http.open_tls()?;
         let mut needs = {
-            let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
-            ConfinementNeeds::from_config(&config, own.and_then(ListenAddress::socket_path))?
+            let bound_address = config.http.listen.as_ref().filter(|_| inherited.is_none());
+            ConfinementNeeds::from_config(
+                &config,
+                bound_address.and_then(ListenAddress::socket_path),
+            )?
         };
         // First, because nothing should start if the address is in use, and because a confined
         // server can no longer listen.
@@ -72,8 +75,9 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
             }
             (None, None) => (None, None),
         };
-        let beside = config.console.has_stdio_socket(&config.http) && listener.is_none();
-        let beside = beside.then(ConsoleSocket::bind);
+        let has_console_socket =
+            config.console.has_stdio_socket(&config.http) && listener.is_none();
+        let console_socket = has_console_socket.then(ConsoleSocket::bind);
         let supervisor = if listener.is_some() {
             Supervisor::from_environment()
         } else {
@@ -82,20 +86,20 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Opened before confinement, so that the directory of the file, which may be the user's
         // home, need not stay accessible.
-        let opened = config
+        let recording_file = config
             .record
             .settings()
             .map(|record| RecordingFile::open(&record.file))
             .transpose()?;
         // No second thread has been started yet.
-        if let Some(Ok(beside)) = &beside {
-            needs = needs.with_socket(&config, beside.file.path())?;
+        if let Some(Ok(socket)) = &console_socket {
+            needs = needs.with_socket(&config, socket.file.path())?;
         }
-        let wall = ServerConfinement::build(&config, needs)?;
+        let confinement = ServerConfinement::build(&config, needs)?;
         start_logging(&config, &config.log, telemetry.as_ref())?;
         allocator::start_background_purge();
         tokio::select! {
-            served = serve(running, telemetry, opened, ListenSockets { listener, console: beside, supervisor }, &wall, &signals) => served?,
+            served = serve(running, telemetry, recording_file, ListenSockets { listener, console: console_socket, supervisor }, &confinement, &signals) => served?,
             () = signals.force_shutdown.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -105,12 +109,12 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
 /// Listens on a Unix socket. Its file is removed when the server ends.
 fn bind_unix(path: &Path, mode: u32) -> anyhow::Result<(SocketListener, SocketFile)> {
     let (listener, file) = SocketFile::bind(path, mode).map_err(|error| {
-        let what = format!("failed to listen on unix:{}: {error}", path.display());
+        let message = format!("failed to listen on unix:{}: {error}", path.display());
         // As with ports, an address in use is not a configuration error.
         if error.kind() == ErrorKind::AddrInUse {
-            anyhow::Error::msg(what)
+            anyhow::Error::msg(message)
         } else {
-            ConfigError::new(what).into()
+            ConfigError::new(message).into()
         }
     })?;
     let listener = UnixListener::from_std(listener).context("failed to use the socket")?;
@@ -131,27 +135,32 @@ struct ListenSockets {
 async fn serve(
     running: RunningConfig,
     telemetry: Option<Telemetry>,
-    opened: Option<RecordingFile>,
+    recording_file: Option<RecordingFile>,
     ListenSockets {
         listener,
-        console: beside,
+        console: console_socket,
         supervisor,
     }: ListenSockets,
-    wall: &ServerConfinement,
+    confinement: &ServerConfinement,
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let plugins = running.config().plugins.display().to_string();
     let Some(listener) = listener else {
         tracing::info!(%plugins, "serving over standard input and output");
-        wall.log();
-        let server = start_server(running.config().clone(), telemetry, opened, wall)?;
+        confinement.log();
+        let server = start_server(
+            running.config().clone(),
+            telemetry,
+            recording_file,
+            confinement,
+        )?;
         tokio::spawn(reload_on_signal(
             running,
             Arc::downgrade(&server),
             supervisor,
             signals.clone(),
         ));
-        let _console = beside.and_then(|beside| serve_console(&server, beside));
+        let _console = console_socket.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = process_stdio::open_stdio();
         let ended = server
             .serve_stdio(reader, writer, signals.shutdown.clone())
@@ -159,7 +168,7 @@ async fn serve(
         return ended.context("failed to read standard input");
     };
     tracing::info!(%plugins, "serving over HTTP");
-    wall.log();
+    confinement.log();
     let http = &running.config().http;
     if matches!(http.listen, Some(ListenAddress::Internet(address)) if address.ip().is_loopback())
         && !http.needs_token()
@@ -169,9 +178,14 @@ async fn serve(
              set one of them, or listen on a Unix socket"
         );
     }
-    let server = start_server(running.config().clone(), telemetry, opened, wall)?;
-    let reporting = Arc::clone(&server);
-    tokio::spawn(async move { reporting.warn_unmatched_patterns().await });
+    let server = start_server(
+        running.config().clone(),
+        telemetry,
+        recording_file,
+        confinement,
+    )?;
+    let warning_server = Arc::clone(&server);
+    tokio::spawn(async move { warning_server.warn_unmatched_patterns().await });
     tokio::spawn(reload_on_signal(
         running,
         Arc::downgrade(&server),
@@ -188,13 +202,13 @@ async fn serve(
 /// The returned [`SocketFile`] removes the socket on drop.
 fn serve_console(
     server: &Arc<Server>,
-    beside: Result<ConsoleSocket, String>,
+    socket: Result<ConsoleSocket, String>,
 ) -> Option<(AbortOnDropHandle<()>, SocketFile)> {
-    let serving = beside.and_then(|ConsoleSocket { listener, file }| {
-        let serving = server
+    let serving = socket.and_then(|ConsoleSocket { listener, file }| {
+        let task = server
             .serve_console(listener)
             .map_err(|error| error.to_string())?;
-        Ok((serving, file))
+        Ok((task, file))
     });
     match serving {
         Ok(serving) => {
@@ -229,7 +243,7 @@ async fn reload_on_signal(
             running
         });
         match read.await {
-            Ok(back) => running = back,
+            Ok(reloaded) => running = reloaded,
             Err(error) => {
                 return tracing::error!(%error, "reading the configuration again failed unexpectedly");
             }
@@ -242,16 +256,16 @@ async fn reload_on_signal(
 fn start_server(
     config: Config,
     telemetry: Option<Telemetry>,
-    opened: Option<RecordingFile>,
-    wall: &ServerConfinement,
+    recording_file: Option<RecordingFile>,
+    confinement: &ServerConfinement,
 ) -> anyhow::Result<Arc<Server>> {
     let server = Server::builder(config)
         .telemetry(telemetry)
-        .confined_by(wall);
-    let server = Arc::new(server.start_with(opened)?);
-    let reporting = Arc::downgrade(&server);
+        .with_confinement(confinement);
+    let server = Arc::new(server.start_with(recording_file)?);
+    let weak_server = Arc::downgrade(&server);
     let report = move || {
-        if let Some(server) = reporting.upgrade() {
+        if let Some(server) = weak_server.upgrade() {
             server.service().log_suggestions();
         }
     };

@@ -37,10 +37,10 @@ impl Signals {
             });
         }
         let mut hangups = signal(SignalKind::hangup())?;
-        let again = Arc::clone(&signals.reload);
+        let reload = Arc::clone(&signals.reload);
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
-                again.notify_one();
+                reload.notify_one();
             }
         });
         Ok(signals)

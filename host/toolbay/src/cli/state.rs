@@ -105,28 +105,28 @@ fn load_config(common: &Common) -> anyhow::Result<Config> {
 
 fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
-    let holdings = if database.has_file() {
+    let usages = if database.has_file() {
         block_on(async { with_error_details(database.usage_by_owner().await) })?
     } else {
         Vec::new()
     };
     if as_json {
-        let holdings: Vec<Value> = holdings
+        let rows: Vec<Value> = usages
             .iter()
-            .map(|holding| holding_json(holding, config))
+            .map(|holding| usage_json(holding, config))
             .collect();
-        print_json(&json!({"folder": database.folder(), "state": holdings}))?;
+        print_json(&json!({"folder": database.folder(), "state": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = String::new();
-    for holding in &holdings {
-        write_holding(
+    for holding in &usages {
+        write_usage(
             &mut out,
             holding,
             granted_quota(config, &holding.plugin).as_ref(),
         );
     }
-    if holdings.is_empty() {
+    if usages.is_empty() {
         let _ = writeln!(
             out,
             "no plugin has state in {}",
@@ -141,10 +141,10 @@ fn get(
     config: &Config,
     plugin: &str,
     key: String,
-    place: &KeyLocation,
+    location: &KeyLocation,
 ) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
-    let caller = match &place.caller {
+    let caller = match &location.caller {
         Some(name) => Some(CallerIdentity::from_name(name).with_context(|| {
             format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
         })?),
@@ -155,7 +155,7 @@ fn get(
             plugin: plugin.into(),
             caller,
         },
-        place.bucket.as_deref().unwrap_or_default(),
+        location.bucket.as_deref().unwrap_or_default(),
     )?;
     let missing = anyhow!("{plugin} has no key {key:?} in bucket {}", bucket.name());
     if !database.has_file() {
@@ -219,26 +219,25 @@ fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
         .state
 }
 
-fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGrant>) {
-    let _ = write!(out, "{}", clean_line(&holding.plugin, MAX_NAME_BYTES));
-    if let Some(caller) = &holding.caller {
+fn write_usage(out: &mut String, usage: &OwnerUsage, quota: Option<&StateGrant>) {
+    let _ = write!(out, "{}", clean_line(&usage.plugin, MAX_NAME_BYTES));
+    if let Some(caller) = &usage.caller {
         let _ = write!(out, " for {}", clean_line(caller, MAX_NAME_BYTES));
     }
-    let _ = write!(out, "  {}", format_usage(holding.used));
-    let _ = match quota
-        .filter(|quota| (quota.scope == StateScope::Caller) == holding.caller.is_some())
-    {
-        Some(quota) => {
-            writeln!(
-                out,
-                ", of at most {} keys and {}",
-                format_thousands(quota.keys),
-                quota.size.display().iec()
-            )
-        }
-        None => writeln!(out, ", which its grant does not allow"),
-    };
-    for (name, used) in &holding.buckets {
+    let _ = write!(out, "  {}", format_usage(usage.total));
+    let _ =
+        match quota.filter(|quota| (quota.scope == StateScope::Caller) == usage.caller.is_some()) {
+            Some(quota) => {
+                writeln!(
+                    out,
+                    ", of at most {} keys and {}",
+                    format_thousands(quota.keys),
+                    quota.size.display().iec()
+                )
+            }
+            None => writeln!(out, ", which its grant does not allow"),
+        };
+    for (name, used) in &usage.buckets {
         let _ = writeln!(
             out,
             "    {}  {}",
@@ -257,20 +256,20 @@ fn format_usage(used: QuotaUsage) -> String {
     )
 }
 
-fn holding_json(holding: &OwnerUsage, config: &Config) -> Value {
+fn usage_json(usage: &OwnerUsage, config: &Config) -> Value {
     let used = |used: &QuotaUsage| json!({"keys": used.keys, "bytes": used.bytes});
-    let buckets: serde_json::Map<_, _> = holding
+    let buckets: serde_json::Map<_, _> = usage
         .buckets
         .iter()
         .map(|(name, bucket)| (name.clone(), used(bucket)))
         .collect();
-    let QuotaUsage { keys, bytes } = holding.used;
+    let QuotaUsage { keys, bytes } = usage.total;
     json!({
-        "plugin": holding.plugin,
-        "caller": holding.caller,
+        "plugin": usage.plugin,
+        "caller": usage.caller,
         "keys": keys,
         "bytes": bytes,
         "buckets": buckets,
-        "quota": granted_quota(config, &holding.plugin),
+        "quota": granted_quota(config, &usage.plugin),
     })
 }

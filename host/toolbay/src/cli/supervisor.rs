@@ -60,7 +60,7 @@ impl InheritedSocket {
     ///
     /// The socket has no address, or one that is not protected by file permissions.
     pub(super) fn address(&self) -> Result<ListenAddress, ConfigError> {
-        let cannot = |error| {
+        let address_error = |error| {
             ConfigError::new(format!(
                 "LISTEN_FDS: failed to read the address of the socket: {error}"
             ))
@@ -69,9 +69,9 @@ impl InheritedSocket {
             Self::Tcp(listener) => listener
                 .local_addr()
                 .map(ListenAddress::Internet)
-                .map_err(cannot),
+                .map_err(address_error),
             Self::Unix(listener) => {
-                let address = listener.local_addr().map_err(cannot)?;
+                let address = listener.local_addr().map_err(address_error)?;
                 let path = address.as_pathname().ok_or_else(|| {
                     ConfigError::new(
                         "LISTEN_FDS: the Unix socket has no path, so everyone on this machine \
@@ -102,7 +102,7 @@ impl InheritedSocket {
 /// The supervisor that receives status notifications. The default receives none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supervisor {
-    link: Option<Arc<NotifySocket>>,
+    notify_socket: Option<Arc<NotifySocket>>,
     /// The watchdog timeout: the maximum interval between notifications.
     watchdog: Option<Duration>,
 }
@@ -126,9 +126,9 @@ impl NotifySocket {
         Ok(Self { socket, address })
     }
 
-    fn send(&self, what: &[NotifyState<'_>]) -> io::Result<()> {
+    fn send(&self, states: &[NotifyState<'_>]) -> io::Result<()> {
         let mut text = String::new();
-        for state in what {
+        for state in states {
             let _ = writeln!(text, "{state}");
         }
         // A restarted supervisor listens on another socket at the same path.
@@ -149,12 +149,12 @@ impl Supervisor {
             return Self::default();
         };
         match NotifySocket::connect(&name) {
-            Ok(link) => {
+            Ok(socket) => {
                 let mut period = 0;
-                let watched = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
+                let has_watchdog = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
                 Self {
-                    link: Some(Arc::new(link)),
-                    watchdog: watched.then(|| Duration::from_micros(period)),
+                    notify_socket: Some(Arc::new(socket)),
+                    watchdog: has_watchdog.then(|| Duration::from_micros(period)),
                 }
             }
             // The log is not set up yet. The supervisor itself reports that the server never became
@@ -167,23 +167,23 @@ impl Supervisor {
     /// that it stops. Runs on the protocol thread, so that the supervisor detects if that thread
     /// hangs.
     pub(super) async fn report_status(self, catalog: Catalog, stop: CancellationToken) {
-        if self.link.is_none() {
+        if self.notify_socket.is_none() {
             return;
         }
         self.notify_ready();
         // Twice per watchdog timeout, as systemd recommends. Without a watchdog, only the status is
         // sent.
-        let mut times = interval(
+        let mut ticker = interval(
             self.watchdog
                 .map_or(Duration::from_hours(1), |period| period / 2),
         );
-        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut generation = None;
         loop {
             let changed = async {
-                let known = generation;
+                let last_generation = generation;
                 catalog
-                    .wait_for(|snapshot: &Snapshot| known != Some(snapshot.generation))
+                    .wait_for(|snapshot: &Snapshot| last_generation != Some(snapshot.generation))
                     .await
             };
             tokio::select! {
@@ -192,7 +192,7 @@ impl Supervisor {
                     generation = Some(snapshot.generation);
                     self.notify(&[NotifyState::Status(&status_text(&snapshot))]);
                 }
-                _ = times.tick(), if self.watchdog.is_some() => self.notify(&[NotifyState::Watchdog]),
+                _ = ticker.tick(), if self.watchdog.is_some() => self.notify(&[NotifyState::Watchdog]),
             }
         }
         self.notify(&[
@@ -216,10 +216,12 @@ impl Supervisor {
         );
     }
 
-    fn notify(&self, what: &[NotifyState<'_>]) {
-        let Some(link) = &self.link else { return };
+    fn notify(&self, states: &[NotifyState<'_>]) {
+        let Some(socket) = &self.notify_socket else {
+            return;
+        };
         // Does not block noticeably: one datagram to a socket that the supervisor always reads.
-        if let Err(error) = link.send(what) {
+        if let Err(error) = socket.send(states) {
             tracing::debug!("the supervisor could not be notified: {error}");
         }
     }

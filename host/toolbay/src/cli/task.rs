@@ -28,13 +28,13 @@ pub(super) async fn run(
     let (reader, writer) = split(host);
     let stop = CancellationToken::new();
     let serving = server.serve_stdio(Box::pin(reader), Box::pin(writer), stop.clone());
-    let called = async {
+    let client_run = async {
         let ended = call(&mut LocalClient::new(client), tool, arguments, json).await;
         stop.cancel();
         ended
     };
-    let (finished, code) = tokio::join!(serving, called);
-    finished.context("failed to serve the call")?;
+    let (served, code) = tokio::join!(serving, client_run);
+    served.context("failed to serve the call")?;
     code
 }
 
@@ -74,7 +74,7 @@ async fn call(
     client
         .send("tasks/get", into_object(json!({"taskId": id})))
         .await?;
-    let mut said = String::new();
+    let mut last_note = String::new();
     loop {
         let mut task = tokio::select! {
             task = receive(client) => task?,
@@ -93,9 +93,9 @@ async fn call(
             .and_then(Value::as_str)
             .map(|words| format!(": {words}"));
         let now = format!("task: {status}{}", words.unwrap_or_default());
-        if !status.is_empty() && now != said {
+        if !status.is_empty() && now != last_note {
             note(&now);
-            said = now;
+            last_note = now;
         }
         match status.as_str() {
             "completed" => {

@@ -106,12 +106,12 @@ impl AuditConfig {
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(own) = self
+        if let Some(path) = self
             .folder
             .as_mut()
             .filter(|own| !own.as_os_str().is_empty())
         {
-            *own = folder.join(&*own);
+            *path = folder.join(&*path);
         }
     }
 }
@@ -123,7 +123,7 @@ fn file_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::
 fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     // At least 2, so that a new file never replaces the whole log.
     count(deserializer, 1, MAX_FILES).and_then(|files| {
-        let few = || serde::de::Error::custom("expected at least 2, not 1");
-        if files < 2 { Err(few()) } else { Ok(files) }
+        let too_few = || serde::de::Error::custom("expected at least 2, not 1");
+        if files < 2 { Err(too_few()) } else { Ok(files) }
     })
 }

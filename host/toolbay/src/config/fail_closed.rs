@@ -66,7 +66,7 @@ fn keys() -> Vec<(&'static str, String)> {
     own.chain(others).collect()
 }
 
-fn parsed(text: &str) -> Result<Config, String> {
+fn parse(text: &str) -> Result<Config, String> {
     let flags = Flags {
         plugins: Some(env!("CARGO_MANIFEST_DIR").into()),
         ..Flags::default()
@@ -105,11 +105,11 @@ fn a_misspelt_name_or_value_of_any_key_stops_the_program() {
             format!("{head}{key}x = 1\n"),
             format!("{head}{key} = [[[]]]\n"),
         ] {
-            let mistake = parsed(&wrong).expect_err(&wrong);
+            let mistake = parse(&wrong).expect_err(&wrong);
             assert!(mistake.starts_with("toolbay.toml:"), "{wrong}: {mistake}");
         }
         if !table.is_empty() {
-            parsed(&format!("[{table}x]\n{key} = 1\n")).unwrap_err();
+            parse(&format!("[{table}x]\n{key} = 1\n")).unwrap_err();
         }
     }
 }
@@ -130,12 +130,12 @@ fn a_truncated_file_admits_no_caller_and_widens_no_token() {
         "require_approval = \"always\"\n[limits]\nfuel = 1000\n{}",
         tokens.concat()
     );
-    let running = parsed(&text).unwrap();
+    let running = parse(&text).unwrap();
     for cut in 0..text.len() {
         let half = text.get(..cut).unwrap();
         let narrowed = RemainingTokens::parse(half)
             .and_then(|remaining| running.with_remaining_tokens(&remaining));
-        let next = parsed(half)
+        let next = parse(half)
             .ok()
             .map(|next| running.with_live_settings(&next).unwrap());
         for config in narrowed.iter().chain(&next) {

@@ -108,7 +108,7 @@ pub struct Http {
     /// If set, callers need a token although none is configured any more: some were configured when
     /// the server started.
     #[serde(skip)]
-    pub closed: bool,
+    pub always_needs_token: bool,
     /// Tokens with `tools` that were removed while the server runs. A token that is added again
     /// without `tools` keeps them: the file may be truncated there.
     #[serde(skip)]
@@ -162,7 +162,7 @@ impl Default for Http {
             tls: None,
             tokens: Vec::new(),
             oauth: None,
-            closed: false,
+            always_needs_token: false,
             removed_tokens: Vec::new(),
         }
     }
@@ -171,12 +171,12 @@ impl Default for Http {
 impl Http {
     /// Returns whether requests must carry a token: tokens or OAuth are configured, or were.
     pub fn needs_token(&self) -> bool {
-        !self.tokens.is_empty() || self.oauth.is_some() || self.closed
+        !self.tokens.is_empty() || self.oauth.is_some() || self.always_needs_token
     }
 
     /// Returns whether all tokens were removed at run time, so that no caller is accepted.
     pub(crate) fn rejects_every_caller(&self) -> bool {
-        self.closed && self.tokens.is_empty() && self.oauth.is_none()
+        self.always_needs_token && self.tokens.is_empty() && self.oauth.is_none()
     }
 
     /// Resolves relative paths against `folder`.
@@ -364,8 +364,8 @@ impl Http {
 const MIN_DEFAULT_SHARE: usize = 64;
 
 /// Returns the configured value, or else `all / parts`, but at least [`MIN_DEFAULT_SHARE`].
-fn limit_or_share(set: Option<usize>, all: usize, parts: usize) -> usize {
-    set.unwrap_or_else(|| (all / parts).max(MIN_DEFAULT_SHARE))
+fn limit_or_share(configured: Option<usize>, limit: usize, parts: usize) -> usize {
+    configured.unwrap_or_else(|| (limit / parts).max(MIN_DEFAULT_SHARE))
 }
 
 #[cfg(test)]

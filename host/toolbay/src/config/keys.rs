@@ -63,10 +63,11 @@ impl ConfigKeys {
 
     /// Returns these keys with the live values of `next`.
     pub(crate) fn with_live_values(&self, next: &Self) -> Self {
-        let kept = self.0.iter().filter(|(name, _)| !is_live(name));
-        let taken = next.0.iter().filter(|(name, _)| is_live(name));
+        let retained = self.0.iter().filter(|(name, _)| !is_live(name));
+        let replaced = next.0.iter().filter(|(name, _)| is_live(name));
         Self(
-            kept.chain(taken)
+            retained
+                .chain(replaced)
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         )
@@ -81,12 +82,12 @@ fn is_live(name: &str) -> bool {
     LIVE_KEYS.into_iter().any(within)
 }
 
-fn collect_keys(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
+fn collect_keys(keys: &mut BTreeMap<String, Value>, prefix: &str, table: &Table) {
     for (name, value) in table {
-        let name = if before.is_empty() {
+        let name = if prefix.is_empty() {
             name.clone()
         } else {
-            format!("{before}.{name}")
+            format!("{prefix}.{name}")
         };
         match value {
             Value::Table(table) => collect_keys(keys, &name, table),

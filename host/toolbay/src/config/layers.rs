@@ -206,7 +206,7 @@ impl Config {
                 .collect(),
         );
         // After callers had to authenticate once, they always have to.
-        changed.http.closed = self.http.needs_token();
+        changed.http.always_needs_token = self.http.needs_token();
         changed.file_read |= next.file_read;
         changed.check()?;
         Ok(changed)

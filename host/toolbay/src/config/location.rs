@@ -49,7 +49,7 @@ pub(super) enum ConfigLocation {
 impl ConfigLocation {
     pub(super) fn resolve(flags: &Flags, variables: &[(String, String)]) -> Self {
         // In a shell, an empty variable counts as unset.
-        let set = |name| {
+        let find_variable = |name| {
             variables
                 .iter()
                 .find(|(known, value)| known == name && !value.is_empty())
@@ -60,13 +60,13 @@ impl ConfigLocation {
         if flags.no_config {
             return Self::Nowhere;
         }
-        if let Some((_, path)) = set(CONFIG_VARIABLE) {
+        if let Some((_, path)) = find_variable(CONFIG_VARIABLE) {
             return Self::Named(path.into(), CONFIG_VARIABLE);
         }
         let plugins = flags
             .plugins
             .clone()
-            .or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
+            .or_else(|| find_variable(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
         let default = if flags.requires_config {
             Self::Required
         } else {
@@ -117,7 +117,7 @@ impl ConfigLocation {
         let Some(path) = self.path() else {
             return Ok((None, PathBuf::new()));
         };
-        let by = if let Self::Named(_, by) = self {
+        let origin = if let Self::Named(_, by) = self {
             format!(" (set by {by})")
         } else {
             String::new()
@@ -125,8 +125,8 @@ impl ConfigLocation {
         let name = path.display().to_string();
         let failed = |error: io::Error| {
             ConfigError(match error.kind() {
-                io::ErrorKind::NotFound => format!("{name} does not exist{by}"),
-                io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
+                io::ErrorKind::NotFound => format!("{name} does not exist{origin}"),
+                io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{origin}"),
                 io::ErrorKind::InvalidData => format!("{name} is not valid UTF-8"),
                 kind => format!("cannot read {name}: {kind}"),
             })
@@ -142,7 +142,7 @@ impl ConfigLocation {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match (self, fs::symlink_metadata(path)) {
                     (_, Ok(link)) if link.is_symlink() => Err(ConfigError(format!(
-                        "{name} is a link to a file that does not exist{by}"
+                        "{name} is a link to a file that does not exist{origin}"
                     ))),
                     (Self::Default(_), Err(missing))
                         if missing.kind() == io::ErrorKind::NotFound =>
@@ -163,34 +163,35 @@ impl ConfigLocation {
             }
             Err(error) => return Err(failed(error)),
         };
-        let opened = file.metadata().map_err(failed)?;
-        if opened.is_dir() {
+        let file_metadata = file.metadata().map_err(failed)?;
+        if file_metadata.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        if !opened.is_file() {
-            return Err(ConfigError(format!("{name} is not a regular file{by}")));
+        if !file_metadata.is_file() {
+            return Err(ConfigError(format!("{name} is not a regular file{origin}")));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         if !matches!(self, Self::Named(..)) {
-            let named = if folder.as_os_str().is_empty() {
+            let folder_path = if folder.as_os_str().is_empty() {
                 Path::new(".")
             } else {
                 folder
             };
-            let checked = fs::metadata(named).map_err(failed)?;
+            let folder_metadata = fs::metadata(folder_path).map_err(failed)?;
             let entry = fs::symlink_metadata(path).map_err(failed)?;
-            let doubt = distrust_reason(&checked, checked.mode() & STICKY_BIT != 0)
-                .map(|why| format!("its folder {why}"));
-            if let Some(why) = doubt.or(distrust_entry(&entry, &opened)) {
+            let folder_reason =
+                distrust_reason(&folder_metadata, folder_metadata.mode() & STICKY_BIT != 0)
+                    .map(|why| format!("its folder {why}"));
+            if let Some(why) = folder_reason.or(distrust_entry(&entry, &file_metadata)) {
                 return Err(ConfigError(format!(
                     "{name} was found and is not used: {why}; change that, name the file with --config, or use none with \
                      --no-config"
                 )));
             }
         }
-        if opened.len() > MAX_FILE_BYTES {
+        if file_metadata.len() > MAX_FILE_BYTES {
             return Err(ConfigError(format!(
-                "{name} is larger than {} MiB{by}",
+                "{name} is larger than {} MiB{origin}",
                 MAX_FILE_BYTES >> 20
             )));
         }
@@ -210,12 +211,12 @@ fn find_similar_file(path: &Path) -> Option<String> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let own = fold_name(path.file_stem()?.to_str()?);
+    let config_stem = fold_name(path.file_stem()?.to_str()?);
     fs::read_dir(folder)
         .ok()?
         .take(MAX_LISTED_FILES)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| similar_toml_stems(name).contains(&own))
+        .filter(|name| similar_toml_stems(name).contains(&config_stem))
         .min()
         .map(|name| clean(&path.with_file_name(name).display().to_string()).into_owned())
 }
@@ -235,7 +236,7 @@ fn parent_folder(plugins: &Path) -> Option<PathBuf> {
 }
 
 /// Returns why other accounts could have chosen or written the file. `entry` is the directory entry
-/// and `opened` the file that it led to.
+/// and `file_metadata` the file that it led to.
 fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
     let file = distrust_reason(opened, false);
     if entry.is_symlink() {
@@ -243,8 +244,8 @@ fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
         let link = distrust_owner(entry).map(|why| format!("it is a link that {why}"));
         return link.or(file.map(|why| format!("the file that it links to {why}")));
     }
-    let same = (entry.dev(), entry.ino()) == (opened.dev(), opened.ino());
-    if same {
+    let is_same_file = (entry.dev(), entry.ino()) == (opened.dev(), opened.ino());
+    if is_same_file {
         file.map(|why| format!("it {why}"))
     } else {
         Some("it was replaced at this moment".to_owned())
@@ -253,23 +254,23 @@ fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
 
 /// Returns why the owner of the file with this metadata is not trusted. `None` if it is this
 /// account or root.
-fn distrust_owner(of: &Metadata) -> Option<String> {
-    let is_other = of.uid() != geteuid().as_raw() && of.uid() != 0;
-    is_other.then(|| format!("belongs to another account (user id {})", of.uid()))
+fn distrust_owner(metadata: &Metadata) -> Option<String> {
+    let is_other = metadata.uid() != geteuid().as_raw() && metadata.uid() != 0;
+    is_other.then(|| format!("belongs to another account (user id {})", metadata.uid()))
 }
 
 /// Returns why other accounts could have written the file with this metadata. `None` if they could
 /// not.
-fn distrust_reason(of: &Metadata, sticky: bool) -> Option<String> {
-    if let Some(why) = distrust_owner(of) {
+fn distrust_reason(metadata: &Metadata, is_sticky: bool) -> Option<String> {
+    if let Some(why) = distrust_owner(metadata) {
         return Some(why);
     }
-    let own = geteuid().as_raw();
-    let mode = of.mode() & 0o7777;
+    let uid = geteuid().as_raw();
+    let mode = metadata.mode() & 0o7777;
     // Some systems give each user a private group with the same number.
-    let private = of.gid() == getegid().as_raw() && of.gid() == own;
-    let open = if private { 0o002 } else { 0o022 };
-    (mode & open != 0 && !sticky)
+    let has_private_group = metadata.gid() == getegid().as_raw() && metadata.gid() == uid;
+    let writable_bits = if has_private_group { 0o002 } else { 0o022 };
+    (mode & writable_bits != 0 && !is_sticky)
         .then(|| format!("can be written by other accounts (mode {mode:04o})"))
 }
 
@@ -320,8 +321,8 @@ mod tests {
         let default = || read(ConfigLocation::Default);
         let required = || read(ConfigLocation::Required);
         assert_eq!(default(), Ok(None));
-        let gone = "toolbay.toml does not exist any more; to run without a configuration, restart the server";
-        assert_eq!(required(), Err(gone.to_owned()));
+        let removed = "toolbay.toml does not exist any more; to run without a configuration, restart the server";
+        assert_eq!(required(), Err(removed.to_owned()));
         std::os::unix::fs::symlink("missing", &path).unwrap();
         let dangling = Err("toolbay.toml is a link to a file that does not exist".to_owned());
         assert_eq!((default(), required()), (dangling.clone(), dangling));

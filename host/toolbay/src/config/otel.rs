@@ -142,9 +142,9 @@ impl OtelConfig {
                 None => return Ok(None),
             },
         };
-        let mut fields = toolbay_otel::ExportHeaders::default();
+        let mut export_headers = toolbay_otel::ExportHeaders::default();
         for (name, value) in self.variable_pairs(HEADERS_VARIABLE)? {
-            fields
+            export_headers
                 .add(&name, &value)
                 .map_err(|why| ConfigError(format!("{HEADERS_VARIABLE}: {why}")))?;
         }
@@ -152,13 +152,13 @@ impl OtelConfig {
             let value = source
                 .value()
                 .map_err(|why| ConfigError(format!("otel.headers.{name}: {why}")))?;
-            fields
+            export_headers
                 .add(name, &value)
                 .map_err(|why| ConfigError(format!("otel.headers: {why}")))?;
         }
         Ok(Some(OtelSettings {
             endpoint,
-            headers: fields,
+            headers: export_headers,
             extra_ca_files: self.extra_ca.clone(),
             timeout: self.timeout,
             metrics_interval: self.metrics_interval,
@@ -176,11 +176,11 @@ impl OtelConfig {
             .into_iter()
             .collect();
         resource.extend(self.resource.clone());
-        let named = self
+        let service_name = self
             .service_name
             .clone()
             .or_else(|| self.variable(SERVICE_NAME_VARIABLE));
-        if let Some(name) = named {
+        if let Some(name) = service_name {
             resource.insert("service.name".to_owned(), name);
         }
         let version = env!("CARGO_PKG_VERSION");

@@ -14,22 +14,22 @@ use super::describe::Describe;
 
 impl Config {
     /// Returns the rules for loading plugins, with limits clamped to the ceilings.
-    pub fn rules(&self) -> LoadPolicy {
+    pub fn load_policy(&self) -> LoadPolicy {
         let (limits, ceiling) = self.effective_limits();
-        let describe = LimitsPatch {
+        let describe_patch = LimitsPatch {
             fuel: Some(self.describe.fuel),
             timeout: Some(self.describe.timeout),
             ..LimitsPatch::default()
         };
-        let (describe, _) = Limits::DEFAULT.with(&describe, &ceiling);
+        let (describe_limits, _) = Limits::DEFAULT.with(&describe_patch, &ceiling);
         LoadPolicy {
             limits,
             ceiling,
-            describe_limits: describe,
+            describe_limits,
             rate_limit: self.rate_limit,
             require_approval: self.require_approval,
             max_component_size: self.server.component_size,
-            description_limits: self.description_bounds(),
+            description_limits: self.description_limits(),
             guarded_paths: self.guarded_paths(),
             reachable_files: None,
             writable_paths: None,
@@ -37,7 +37,7 @@ impl Config {
     }
 
     /// Returns the maximum size of a plugin's description.
-    fn description_bounds(&self) -> DescribeLimits {
+    fn description_limits(&self) -> DescribeLimits {
         let Describe {
             tools,
             prompts,
@@ -62,11 +62,11 @@ impl Config {
     pub(crate) fn protocol_options(&self) -> toolbay_mcp::ProtocolOptions {
         toolbay_mcp::ProtocolOptions {
             page_size: self.page_size,
-            usage: self.usage,
-            traced: self.otel.traces && self.otel.is_enabled(),
-            request: self.server.request_size,
-            requests: self.server.request_memory(),
-            grace: self.server.grace_period,
+            includes_usage: self.usage,
+            is_traced: self.otel.traces && self.otel.is_enabled(),
+            max_message_size: self.server.request_size,
+            max_total_request_size: self.server.request_memory(),
+            grace_period: self.server.grace_period,
             tasks: self.tasks.options(),
             server: self.server.info(),
             schemas: self.server.schemas,
@@ -78,7 +78,7 @@ impl Config {
     /// # Errors
     ///
     /// The path of the running executable, which compiles plugins, cannot be determined.
-    pub fn sandbox(&self) -> std::io::Result<SandboxSettings> {
+    pub fn sandbox_settings(&self) -> std::io::Result<SandboxSettings> {
         // On Linux, this path leads to the running executable even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() {
@@ -118,22 +118,22 @@ impl Config {
     /// Returns one line for each server-wide limit that the ceilings lowered, and for each ceiling
     /// above [`Limits::UTMOST`].
     pub fn clamp_messages(&self) -> Vec<String> {
-        let (ceiling, above) = self.ceiling();
+        let (ceiling, lowered_ceilings) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
-        let lowered = |ClampedLimit {
-                           key,
-                           requested: asked,
-                           ceiling,
-                       }: &ClampedLimit| {
-            let asked = asked.to_config_string();
+        let ceiling_message = |ClampedLimit {
+                                   key,
+                                   requested: asked,
+                                   ceiling,
+                               }: &ClampedLimit| {
+            let requested = asked.to_config_string();
             let ceiling = ceiling.to_config_string();
             format!(
-                "ceilings.{key} = {asked} was lowered to {ceiling}, the maximum that this server can allow"
+                "ceilings.{key} = {requested} was lowered to {ceiling}, the maximum that this server can allow"
             )
         };
-        above
+        lowered_ceilings
             .iter()
-            .map(lowered)
+            .map(ceiling_message)
             .chain(clamps.iter().map(ToString::to_string))
             .collect()
     }

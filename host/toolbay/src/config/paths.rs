@@ -14,34 +14,45 @@ impl Config {
     pub(super) fn guarded_paths(&self) -> Vec<GuardedPath> {
         let mut guarded = Vec::new();
         if !self.file.as_os_str().is_empty() {
-            guarded.push(public("the server's configuration", self.file.clone()));
+            guarded.push(readable_path(
+                "the server's configuration",
+                self.file.clone(),
+            ));
         }
         let keys = self.http.key_files().cloned();
-        guarded.extend(keys.map(|path| public("the keys of http.oauth", path)));
+        guarded.extend(keys.map(|path| readable_path("the keys of http.oauth", path)));
         if let Some(TlsConfig { certificate, key }) = &self.http.tls {
-            guarded.push(public("the certificate of http.tls", certificate.clone()));
-            guarded.push(secret("the key of http.tls", key.clone()));
+            guarded.push(readable_path(
+                "the certificate of http.tls",
+                certificate.clone(),
+            ));
+            guarded.push(secret_path("the key of http.tls", key.clone()));
         }
-        let trusted = self.http_client.extra_ca.iter().cloned();
-        guarded.extend(trusted.map(|path| public("a certificate of http_client.extra_ca", path)));
-        let trusted = self.otel.extra_ca.iter().cloned();
-        guarded.extend(trusted.map(|path| public("a certificate of otel.extra_ca", path)));
+        let client_certificates = self.http_client.extra_ca.iter().cloned();
+        guarded.extend(
+            client_certificates
+                .map(|path| readable_path("a certificate of http_client.extra_ca", path)),
+        );
+        let otel_certificates = self.otel.extra_ca.iter().cloned();
+        guarded.extend(
+            otel_certificates.map(|path| readable_path("a certificate of otel.extra_ca", path)),
+        );
         let secrets = self.otel.secret_files().cloned();
-        guarded.extend(secrets.map(|path| secret("the value of a header of otel", path)));
+        guarded.extend(secrets.map(|path| secret_path("the value of a header of otel", path)));
         // A plugin that reads its key can forge entries.
         let cache = self.compile.cache();
-        guarded.extend(cache.map(|(path, _)| secret("the compile cache", path)));
+        guarded.extend(cache.map(|(path, _)| secret_path("the compile cache", path)));
         // It contains the state of other plugins.
         let state = self.state.folder(&self.plugins);
-        guarded.extend(state.map(|path| secret("the state of plugins", path)));
+        guarded.extend(state.map(|path| secret_path("the state of plugins", path)));
         // A plugin that reads the key of the audit log can forge lines.
         let audit = self.audit.settings();
-        guarded.extend(audit.map(|audit| secret("the audit log", audit.folder)));
+        guarded.extend(audit.map(|audit| secret_path("the audit log", audit.folder)));
         // It contains the requests and responses of other callers.
         let record = self.record.settings();
-        guarded.extend(record.map(|record| secret("the recording of calls", record.file)));
+        guarded.extend(record.map(|record| secret_path("the recording of calls", record.file)));
         // Their content belongs to the calls of one caller.
-        guarded.push(secret(
+        guarded.push(secret_path(
             "the temporary folders of calls",
             self.server.scratch(),
         ));
@@ -49,8 +60,8 @@ impl Config {
     }
 
     /// Returns the directories that the server uses for itself, with their purposes.
-    pub(crate) fn own_folders(&self) -> Vec<(&'static str, PathBuf)> {
-        let kept = [
+    pub(crate) fn server_folders(&self) -> Vec<(&'static str, PathBuf)> {
+        let folders = [
             (
                 "compiled components",
                 self.compile.cache().map(|(path, _)| path),
@@ -62,7 +73,8 @@ impl Config {
             ),
             ("temporary files of calls", Some(self.server.scratch())),
         ];
-        kept.into_iter()
+        folders
+            .into_iter()
             .filter_map(|(what, folder)| Some((what, folder?)))
             .collect()
     }
@@ -70,13 +82,14 @@ impl Config {
     /// Returns the files that the server reads again while it runs, except those of the plugin
     /// directory.
     pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
-        let own = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
+        let config_file = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
         let tls = self
             .http
             .tls
             .iter()
             .flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
-        own.into_iter()
+        config_file
+            .into_iter()
             .chain(tls)
             .chain(self.http.key_files().cloned())
             .chain(self.http_client.extra_ca.iter().cloned())
@@ -87,7 +100,7 @@ impl Config {
 }
 
 /// Returns a path that plugins must not change.
-fn public(label: &'static str, path: PathBuf) -> GuardedPath {
+fn readable_path(label: &'static str, path: PathBuf) -> GuardedPath {
     GuardedPath {
         label,
         path,
@@ -96,7 +109,7 @@ fn public(label: &'static str, path: PathBuf) -> GuardedPath {
 }
 
 /// Returns a path that plugins must not change or read.
-fn secret(label: &'static str, path: PathBuf) -> GuardedPath {
+fn secret_path(label: &'static str, path: PathBuf) -> GuardedPath {
     GuardedPath {
         label,
         path,

@@ -55,8 +55,8 @@ impl RecordConfig {
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(own) = self.file.as_mut().filter(|own| !own.as_os_str().is_empty()) {
-            *own = folder.join(&*own);
+        if let Some(path) = self.file.as_mut().filter(|own| !own.as_os_str().is_empty()) {
+            *path = folder.join(&*path);
         }
     }
 }

@@ -207,11 +207,11 @@ impl ServerConfig {
 
     /// Returns the description of the server for clients.
     pub(super) fn info(&self) -> toolbay_mcp::ServerInfo {
-        let told = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let non_empty = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         toolbay_mcp::ServerInfo {
-            title: told(&self.title),
-            description: told(&self.description),
-            website_url: told(&self.website),
+            title: non_empty(&self.title),
+            description: non_empty(&self.description),
+            website_url: non_empty(&self.website),
             icons: self.icons.clone(),
         }
     }
@@ -274,14 +274,14 @@ impl ServerConfig {
             )));
         }
         self.request_state_key()?;
-        let least = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
-        if self.request_memory() >= least {
+        let minimum = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
+        if self.request_memory() >= minimum {
             return Ok(());
         }
-        let [least, found] =
-            [least, self.request_memory()].map(|size| size.display().iec().to_string());
+        let [minimum_text, actual_text] =
+            [minimum, self.request_memory()].map(|size| size.display().iec().to_string());
         Err(ConfigError(format!(
-            "server.request_memory: expected at least {least}, {MIN_REQUESTS} times server.request_size, not {found}"
+            "server.request_memory: expected at least {minimum_text}, {MIN_REQUESTS} times server.request_size, not {actual_text}"
         )))
     }
 }

@@ -109,12 +109,12 @@ mod tests {
             state.folder(Path::new("plugins")),
             Some("/etc/toolbay/here/toolbay-state".into())
         );
-        let mut none = StateConfig {
+        let mut disabled = StateConfig {
             folder: Some(PathBuf::new()),
             ..StateConfig::default()
         };
-        none.resolve(Path::new("/etc/toolbay"));
-        assert_eq!(none.folder(Path::new("plugins")), None);
-        assert!(none.database(Path::new("plugins")).is_none());
+        disabled.resolve(Path::new("/etc/toolbay"));
+        assert_eq!(disabled.folder(Path::new("plugins")), None);
+        assert!(disabled.database(Path::new("plugins")).is_none());
     }
 }

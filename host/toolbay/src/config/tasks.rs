@@ -41,7 +41,7 @@ impl Default for TasksConfig {
             total,
             memory,
             ttl,
-            after,
+            promotion_delay: after,
         } = TaskOptions::default();
         Self {
             per_caller,
@@ -68,7 +68,7 @@ impl TasksConfig {
             total,
             memory,
             ttl,
-            after,
+            promotion_delay: after,
         }
     }
 }

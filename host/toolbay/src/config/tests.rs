@@ -295,7 +295,7 @@ fn an_audit_log_is_kept_only_if_its_folder_is_set_and_no_plugin_may_read_it() {
         assert_eq!(config.audit.settings(), None, "{off}");
         assert!(
             config
-                .rules()
+                .load_policy()
                 .guarded_paths
                 .iter()
                 .all(|guarded| guarded.label != "the audit log")
@@ -317,7 +317,7 @@ fn an_audit_log_is_kept_only_if_its_folder_is_set_and_no_plugin_may_read_it() {
         (2 << 20, 3, Duration::from_secs(5))
     );
     assert_eq!(config.audit.arguments, Arguments::Full);
-    let guarded = config.rules().guarded_paths;
+    let guarded = config.load_policy().guarded_paths;
     let log = guarded
         .iter()
         .find(|guarded| guarded.label == "the audit log")
@@ -333,7 +333,7 @@ fn ceilings_can_be_raised_and_lowered() {
         Flags::default(),
     );
     let config = config.unwrap();
-    let rules = config.rules();
+    let rules = config.load_policy();
     assert_eq!(
         (rules.ceiling.memory, rules.limits.memory, rules.limits.fuel),
         (ByteSize::gib(2), ByteSize::gib(2), 5)

@@ -83,7 +83,7 @@ impl Config {
             return None;
         }
         let mut narrowed = self.clone();
-        narrowed.http.closed = self.http.needs_token();
+        narrowed.http.always_needs_token = self.http.needs_token();
         narrowed.http.replace_tokens(tokens);
         Some(narrowed)
     }
@@ -95,7 +95,7 @@ impl Http {
     pub(super) fn with_previous_tools(&self, token: &Token) -> Token {
         // A rotated token has another hash and the same name.
         let is_same = |before: &&Token| before.sha256 == token.sha256 || before.name == token.name;
-        let mut known = self
+        let mut previous_tokens = self
             .tokens
             .iter()
             .chain(&self.removed_tokens)
@@ -103,7 +103,7 @@ impl Http {
         let tools = token
             .tools
             .clone()
-            .or_else(|| known.find_map(|before| before.tools.clone()));
+            .or_else(|| previous_tokens.find_map(|before| before.tools.clone()));
         Token {
             tools,
             ..token.clone()
@@ -113,20 +113,20 @@ impl Http {
     /// Replaces the tokens. Remembers each removed token with `tools`, unless a new token has the
     /// same name or hash.
     pub(super) fn replace_tokens(&mut self, tokens: Vec<Token>) {
-        let before = std::mem::replace(&mut self.tokens, tokens);
+        let previous = std::mem::replace(&mut self.tokens, tokens);
         let is_gone = |old: &Token| {
             let is_same = |new: &Token| new.name == old.name || new.sha256 == old.sha256;
             !self.tokens.iter().any(is_same)
         };
-        let mut removed: Vec<Token> = before
+        let mut removed: Vec<Token> = previous
             .into_iter()
             .filter(|old| old.tools.is_some())
             .chain(std::mem::take(&mut self.removed_tokens))
             .filter(is_gone)
             .collect();
         // The newest is first.
-        let mut known = BTreeSet::new();
-        removed.retain(|token| known.insert((token.name.clone(), token.sha256)));
+        let mut seen = BTreeSet::new();
+        removed.retain(|token| seen.insert((token.name.clone(), token.sha256)));
         self.removed_tokens = removed;
     }
 }
@@ -139,18 +139,18 @@ fn common_patterns(
     let (Some(old), Some(new)) = (old, new) else {
         return old.or(new).map(<[NamePattern]>::to_vec);
     };
-    let within = |some: &[NamePattern], others: &[NamePattern]| -> Vec<NamePattern> {
+    let covered = |some: &[NamePattern], others: &[NamePattern]| -> Vec<NamePattern> {
         some.iter()
             .filter(|one| others.iter().any(|other| covers(other, one)))
             .cloned()
             .collect()
     };
-    let mut common = within(new, old);
-    let own: Vec<NamePattern> = within(old, new)
+    let mut common = covered(new, old);
+    let remaining: Vec<NamePattern> = covered(old, new)
         .into_iter()
         .filter(|one| !common.contains(one))
         .collect();
-    common.extend(own);
+    common.extend(remaining);
     Some(common)
 }
 
@@ -159,10 +159,10 @@ fn covers(outer: &NamePattern, inner: &NamePattern) -> bool {
     let outer_text = outer.to_string();
     let inner_text = inner.to_string();
     match outer_text.strip_suffix('*') {
-        Some(beginning) => inner_text
+        Some(prefix) => inner_text
             .strip_suffix('*')
             .unwrap_or(&inner_text)
-            .starts_with(beginning),
+            .starts_with(prefix),
         None => outer == inner,
     }
 }
@@ -187,10 +187,10 @@ mod tests {
     }
 
     /// Name of a token, its tools, and whether it opens the console.
-    type Left = (String, Option<Vec<String>>, bool);
+    type TokenSummary = (String, Option<Vec<String>>, bool);
 
     /// Returns the remaining tokens of a configuration when its file has this text.
-    fn left(before: &str, now: &str) -> Option<Vec<Left>> {
+    fn remaining_tokens(before: &str, now: &str) -> Option<Vec<TokenSummary>> {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
         assert!(narrowed.http.needs_token(), "a token is still required");
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
@@ -216,16 +216,16 @@ mod tests {
             tools.map(|tools| tools.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         let before = token("ci", 'a', "tools = [\"x\"]");
-        let own = Some(vec!["x".to_owned()]);
-        assert_eq!(tools(&before, &token("ci", 'a', "")), own);
+        let previous_tools = Some(vec!["x".to_owned()]);
+        assert_eq!(tools(&before, &token("ci", 'a', "")), previous_tools);
         assert_eq!(
             tools(&before, &token("ci", 'b', "")),
-            own,
+            previous_tools,
             "a rotated token"
         );
         assert_eq!(
             tools(&before, &token("cd", 'a', "")),
-            own,
+            previous_tools,
             "a renamed token"
         );
         assert_eq!(tools(&before, &token("cd", 'b', "")), None, "another token");
@@ -250,11 +250,11 @@ mod tests {
             let tools = token.tools.as_ref();
             tools.map(|tools| tools.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
-        let own = Some(vec!["x".to_owned()]);
+        let previous_tools = Some(vec!["x".to_owned()]);
         let restricted = config(&token("ci", 'a', "tools = [\"x\"]"));
         // The removal counts first, because it takes effect even if the file is invalid.
         let rotated = reload(&restricted, &token("ci", 'b', ""));
-        assert_eq!(tools(&rotated), own);
+        assert_eq!(tools(&rotated), previous_tools);
         let emptied = reload(&restricted, "");
         assert_eq!(emptied.http.tokens, []);
         for again in [
@@ -262,7 +262,7 @@ mod tests {
             token("ci", 'b', ""),
             token("cd", 'a', ""),
         ] {
-            assert_eq!(tools(&reload(&emptied, &again)), own, "{again}");
+            assert_eq!(tools(&reload(&emptied, &again)), previous_tools, "{again}");
         }
         let widened = reload(&emptied, &token("ci", 'b', "tools = [\"*\"]"));
         assert_eq!(tools(&widened), Some(vec!["*".to_owned()]));
@@ -272,7 +272,7 @@ mod tests {
         let mut running = restricted;
         for digit in "bcdef0123456789".chars() {
             running = reload(&running, &token("ci", digit, ""));
-            assert_eq!(tools(&running), own);
+            assert_eq!(tools(&running), previous_tools);
             assert_eq!(running.http.removed_tokens, []);
         }
     }
@@ -283,25 +283,28 @@ mod tests {
         let bob = token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true");
         let both = format!("{ada}{bob}");
         let whole = |name: &str| (name.to_owned(), None, false);
-        assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));
-        assert_eq!(left(&both, ""), Some(vec![]));
+        assert_eq!(remaining_tokens(&both, &ada), Some(vec![whole("ada")]));
+        assert_eq!(remaining_tokens(&both, ""), Some(vec![]));
         assert_eq!(
-            left(&both, &format!("page_sise = 7\n{ada}")),
+            remaining_tokens(&both, &format!("page_sise = 7\n{ada}")),
             Some(vec![whole("ada")]),
             "a mistake elsewhere"
         );
         // Additions and wider rights wait until the whole file is read.
-        assert_eq!(left(&ada, &both), None);
-        assert_eq!(left(&bob, &token("bob", 'b', "admin = true")), None);
+        assert_eq!(remaining_tokens(&ada, &both), None);
+        assert_eq!(
+            remaining_tokens(&bob, &token("bob", 'b', "admin = true")),
+            None
+        );
         let narrower = token("bob", 'b', "tools = [\"x.a\", \"y*\", \"z\"]");
         let tools = ["x.a", "y"].map(str::to_owned).to_vec();
         assert_eq!(
-            left(&bob, &narrower),
+            remaining_tokens(&bob, &narrower),
             Some(vec![("bob".to_owned(), Some(tools), false)])
         );
         // An invalid entry still exists. Its rights are unknown, so they stay.
         assert_eq!(
-            left(
+            remaining_tokens(
                 &both,
                 &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))
             ),
@@ -309,7 +312,10 @@ mod tests {
         );
         // A misspelled key cannot be distinguished from a removed one, and a truncated line is
         // ambiguous.
-        assert_eq!(left(&both, &both.replace("tokens", "tokns")), None);
-        assert_eq!(left(&both, &both[..both.len() - 3]), None);
+        assert_eq!(
+            remaining_tokens(&both, &both.replace("tokens", "tokns")),
+            None
+        );
+        assert_eq!(remaining_tokens(&both, &both[..both.len() - 3]), None);
     }
 }

@@ -124,12 +124,12 @@ fn parse_value(
         .ok()
         .filter(|value| value.is_integer() || value.is_bool());
     let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
-    let mut alone = toml::Table::new();
-    alone.insert(key.to_owned(), value.clone());
+    let mut document = toml::Table::new();
+    document.insert(key.to_owned(), value.clone());
     if let Some(section) = section {
-        alone = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(alone))]);
+        document = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(document))]);
     }
-    Ok((key.to_owned(), toml::to_string(&alone)?, value))
+    Ok((key.to_owned(), toml::to_string(&document)?, value))
 }
 
 /// Returns the most likely intended variable if the table in `name` is misspelled.

@@ -38,9 +38,9 @@ pub(crate) struct CircuitBreaker {
 struct CrashStreak {
     /// Crashes since the last call that did not crash.
     crashes: u32,
-    until: Option<Instant>,
+    disabled_until: Option<Instant>,
     /// Number of times that the operator had enabled the plugin at the last check.
-    enabled: u64,
+    resume_count: u64,
 }
 
 impl CircuitBreaker {
@@ -50,16 +50,16 @@ impl CircuitBreaker {
     /// # Errors
     ///
     /// The plugin is disabled. The value is the remaining time.
-    pub(crate) fn check(&self, enabled: u64) -> Result<(), Duration> {
+    pub(crate) fn check(&self, resume_count: u64) -> Result<(), Duration> {
         self.with_streak(|state| {
-            if state.enabled != enabled {
+            if state.resume_count != resume_count {
                 *state = CrashStreak {
-                    enabled,
+                    resume_count,
                     ..CrashStreak::default()
                 };
             }
             match state
-                .until
+                .disabled_until
                 .map(|until| until.saturating_duration_since(Instant::now()))
             {
                 Some(left) if !left.is_zero() => Err(left),
@@ -75,7 +75,7 @@ impl CircuitBreaker {
         self.with_streak(|state| {
             if !crashed {
                 *state = CrashStreak {
-                    enabled: state.enabled,
+                    resume_count: state.resume_count,
                     ..CrashStreak::default()
                 };
                 return false;
@@ -83,7 +83,7 @@ impl CircuitBreaker {
             state.crashes = state.crashes.saturating_add(1);
             let disabled = rules.crashes > 0 && state.crashes >= rules.crashes;
             if disabled {
-                state.until = Some(Instant::now() + rules.disable_duration);
+                state.disabled_until = Some(Instant::now() + rules.disable_duration);
             }
             disabled
         })

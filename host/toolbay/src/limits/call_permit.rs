@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use toolbay_model::CapacityLimit;
-use toolbay_sandbox::ComputePlace;
+use toolbay_sandbox::ComputePermit;
 
 use crate::limits::fair_semaphore::{FairPermits, FairSemaphore, PartyId, WaitPriority};
 
@@ -19,7 +19,7 @@ pub(crate) struct PermitRoute<'a> {
     /// Memory: of the target's share, of the plugin's share, and of the server.
     pub(crate) memory: [Option<PermitStage<'a>>; 3],
     /// Permits of suspended calls: of the server and of the plugin.
-    pub(crate) waits: [Option<PermitStage<'a>>; 2],
+    pub(crate) suspended: [Option<PermitStage<'a>>; 2],
 }
 
 /// One of these permits.
@@ -33,7 +33,7 @@ pub(crate) struct PermitStage<'a> {
 
 /// The semaphore and party with which a call acquires a permit.
 #[derive(Clone, Debug)]
-struct PlaceSource {
+struct PermitSource {
     semaphore: Arc<FairSemaphore>,
     party: PartyId,
 }
@@ -48,8 +48,8 @@ pub(crate) type MemoryPermits = [Option<FairPermits>; 3];
 #[derive(Debug)]
 pub(crate) struct CallPermit {
     /// Sources of permits of suspended calls; `None` if the call cannot be suspended.
-    waits: [Option<PlaceSource>; 2],
-    held: Mutex<HeldPermits>,
+    suspension_sources: [Option<PermitSource>; 2],
+    held_permits: Mutex<HeldPermits>,
     _memory: MemoryPermits,
 }
 
@@ -57,12 +57,12 @@ pub(crate) struct CallPermit {
 #[derive(Debug)]
 enum HeldPermits {
     /// Permits to compute.
-    Places(ComputePermits),
+    Compute(ComputePermits),
     /// Permits of a suspended call, and the sources of the compute permits that were released in
     /// exchange.
-    Waits {
-        _waits: [FairPermits; 2],
-        wanted: [Option<PlaceSource>; 4],
+    Suspended {
+        _suspended_permits: [FairPermits; 2],
+        compute_sources: [Option<PermitSource>; 4],
     },
 }
 
@@ -70,17 +70,17 @@ impl<'a> PermitRoute<'a> {
     /// Waits for the permits to compute. `awaited` is set to the stage that the call waits for.
     pub(crate) async fn acquire_compute(
         &self,
-        turn: WaitPriority,
+        priority: WaitPriority,
         awaited: &mut Option<PermitStage<'a>>,
     ) -> ComputePermits {
-        let mut places = ComputePermits::default();
-        for (stage, place) in self.stages.iter().zip(&mut places) {
+        let mut acquired = ComputePermits::default();
+        for (stage, permits) in self.stages.iter().zip(&mut acquired) {
             if let Some(stage) = stage {
                 *awaited = Some(*stage);
-                *place = Some(stage.semaphore.acquire(stage.party, 1, turn).await);
+                *permits = Some(stage.semaphore.acquire(stage.party, 1, priority).await);
             }
         }
-        places
+        acquired
     }
 
     /// Reserves the memory if it is available.
@@ -115,41 +115,43 @@ impl<'a> PermitRoute<'a> {
 impl CallPermit {
     pub(crate) fn new(
         route: &PermitRoute<'_>,
-        places: ComputePermits,
+        compute: ComputePermits,
         memory: MemoryPermits,
     ) -> Self {
-        let waits = route.waits.map(|stage| stage.map(PermitStage::to_source));
+        let suspension_sources = route
+            .suspended
+            .map(|stage| stage.map(PermitStage::to_source));
         Self {
-            waits,
-            held: Mutex::new(HeldPermits::Places(places)),
+            suspension_sources,
+            held_permits: Mutex::new(HeldPermits::Compute(compute)),
             _memory: memory,
         }
     }
 
     // Held while permits are exchanged, never across an await.
     fn lock_held(&self) -> MutexGuard<'_, HeldPermits> {
-        self.held.lock()
+        self.held_permits.lock()
     }
 
     /// Replaces the held permits. Returns the previous ones, which must be dropped without the
     /// lock.
-    fn replace(&self, held: HeldPermits) -> HeldPermits {
-        std::mem::replace(&mut *self.lock_held(), held)
+    fn replace(&self, new_permits: HeldPermits) -> HeldPermits {
+        std::mem::replace(&mut *self.lock_held(), new_permits)
     }
 }
 
 impl PermitStage<'_> {
-    fn to_source(self) -> PlaceSource {
-        PlaceSource {
+    fn to_source(self) -> PermitSource {
+        PermitSource {
             semaphore: Arc::clone(self.semaphore),
             party: self.party,
         }
     }
 }
 
-impl ComputePlace for CallPermit {
+impl ComputePermit for CallPermit {
     fn release(&self) -> bool {
-        let [Some(server), Some(plugin)] = &self.waits else {
+        let [Some(server), Some(plugin)] = &self.suspension_sources else {
             return false;
         };
         let Some(server) = server.semaphore.try_acquire(server.party, 1) else {
@@ -158,40 +160,43 @@ impl ComputePlace for CallPermit {
         let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else {
             return false;
         };
-        let wanted = match &*self.lock_held() {
-            HeldPermits::Places(places) => places.each_ref().map(|place| {
+        let compute_sources = match &*self.lock_held() {
+            HeldPermits::Compute(places) => places.each_ref().map(|place| {
                 let (semaphore, party) = place.as_ref()?.source();
-                Some(PlaceSource {
+                Some(PermitSource {
                     semaphore: Arc::clone(semaphore),
                     party,
                 })
             }),
-            HeldPermits::Waits { .. } => return true,
+            HeldPermits::Suspended { .. } => return true,
         };
-        drop(self.replace(HeldPermits::Waits {
-            _waits: [server, plugin],
-            wanted,
+        drop(self.replace(HeldPermits::Suspended {
+            _suspended_permits: [server, plugin],
+            compute_sources,
         }));
         true
     }
 
     fn acquire(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let wanted = match &*self.lock_held() {
-            HeldPermits::Places(_) => Default::default(),
+        let compute_sources = match &*self.lock_held() {
+            HeldPermits::Compute(_) => Default::default(),
             // A clone: if the future is dropped before it completes, the caller can try again.
-            HeldPermits::Waits { wanted, .. } => wanted.clone(),
+            HeldPermits::Suspended {
+                compute_sources: wanted,
+                ..
+            } => wanted.clone(),
         };
         Box::pin(async move {
-            if wanted.iter().all(Option::is_none) {
+            if compute_sources.iter().all(Option::is_none) {
                 return;
             }
-            let mut places = ComputePermits::default();
-            for (wanted, place) in wanted.iter().zip(&mut places) {
-                if let Some(PlaceSource { semaphore, party }) = wanted {
-                    *place = Some(semaphore.acquire(*party, 1, WaitPriority::Resumed).await);
+            let mut acquired = ComputePermits::default();
+            for (source, permits) in compute_sources.iter().zip(&mut acquired) {
+                if let Some(PermitSource { semaphore, party }) = source {
+                    *permits = Some(semaphore.acquire(*party, 1, WaitPriority::Resumed).await);
                 }
             }
-            drop(self.replace(HeldPermits::Places(places)));
+            drop(self.replace(HeldPermits::Compute(acquired)));
         })
     }
 }

@@ -68,7 +68,7 @@ struct SemaphoreState {
 struct PartyState {
     held: u32,
     /// Time of the last grant, or of the arrival if that is later.
-    since: u64,
+    last_served: u64,
     /// Number of consecutive grants to resumed waiters.
     consecutive_resumes: u32,
     queue: BTreeMap<(WaitPriority, u64), PermitWaiter>,
@@ -83,7 +83,7 @@ type PartyRank = (u32, u64, PartyId);
 #[derive(Debug)]
 struct PermitWaiter {
     amount: u32,
-    granted: oneshot::Sender<FairPermits>,
+    sender: oneshot::Sender<FairPermits>,
 }
 
 /// Permits granted while the lock was held. They are sent after it is released.
@@ -91,12 +91,12 @@ type PendingGrants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
 
 impl FairSemaphore {
     /// Creates a semaphore with `permits` permits, of which one party holds at most `party_limit`.
-    pub(crate) fn new(permits: u32, each: u32) -> Self {
+    pub(crate) fn new(permits: u32, party_limit: u32) -> Self {
         let parties = HashMap::default();
         let eligible = BTreeSet::new();
         Self {
             permits,
-            party_limit: each,
+            party_limit,
             state: Mutex::new(SemaphoreState {
                 free: permits,
                 parties,
@@ -123,7 +123,7 @@ impl FairSemaphore {
             .lock()
             .parties
             .get(&party)
-            .is_some_and(|standing| !standing.may_have(1, self.party_limit));
+            .is_some_and(|party_state| !party_state.can_hold(1, self.party_limit));
         if is_at_bound {
             self.party_limit
         } else {
@@ -146,7 +146,7 @@ impl FairSemaphore {
         let amount = amount.min(self.permits);
         // A semaphore without permits grants nothing.
         (amount > 0 && self.lock().try_take(party, amount, self.party_limit))
-            .then(|| self.permit(party, amount))
+            .then(|| self.issue_permits(party, amount))
     }
 
     /// Waits for permits. `amount` is capped at the total. If the future is dropped, the waiter
@@ -155,45 +155,42 @@ impl FairSemaphore {
         self: &Arc<Self>,
         party: PartyId,
         amount: u32,
-        turn: WaitPriority,
+        priority: WaitPriority,
     ) -> FairPermits {
         let amount = amount.min(self.permits);
-        let queued = self.update(|state, each| {
-            if state.try_take(party, amount, each) {
+        let queued = self.update(|state, party_limit| {
+            if state.try_take(party, amount, party_limit) {
                 return None;
             }
             let (sender, receiver) = oneshot::channel();
             let ticket = state.enqueue(
                 party,
-                turn,
-                PermitWaiter {
-                    amount,
-                    granted: sender,
-                },
-                each,
+                priority,
+                PermitWaiter { amount, sender },
+                party_limit,
             );
             Some((receiver, ticket))
         });
-        let Some((granted, ticket)) = queued else {
-            return self.permit(party, amount);
+        let Some((receiver, ticket)) = queued else {
+            return self.issue_permits(party, amount);
         };
-        let place = QueuePosition {
+        let position = QueuePosition {
             semaphore: self,
             party,
-            place: (turn, ticket),
+            key: (priority, ticket),
         };
-        match granted.await {
+        match receiver.await {
             Ok(permits) => permits,
             // The sender is dropped unused only when this future leaves the queue, which happens
             // when it is dropped.
             Err(_closed) => {
-                drop(place);
+                drop(position);
                 std::future::pending().await
             }
         }
     }
 
-    fn permit(self: &Arc<Self>, party: PartyId, amount: u32) -> FairPermits {
+    fn issue_permits(self: &Arc<Self>, party: PartyId, amount: u32) -> FairPermits {
         FairPermits {
             semaphore: Arc::clone(self),
             party,
@@ -207,16 +204,16 @@ impl FairSemaphore {
         let changed = {
             let mut state = self.lock();
             let changed = change(&mut state, self.party_limit);
-            while let Some((party, PermitWaiter { amount, granted })) =
+            while let Some((party, PermitWaiter { amount, sender })) =
                 state.grant_next(self.party_limit)
             {
-                grants.push((granted, self.permit(party, amount)));
+                grants.push((sender, self.issue_permits(party, amount)));
             }
             changed
         };
         // Without the lock: permits whose receiver is gone are released here.
-        for (granted, permits) in grants {
-            drop(granted.send(permits));
+        for (sender, permits) in grants {
+            drop(sender.send(permits));
         }
         changed
     }
@@ -239,7 +236,7 @@ impl Drop for FairPermits {
         let party = self.party;
         let amount = self.amount;
         self.semaphore
-            .update(|state, each| state.release(party, amount, each));
+            .update(|state, party_limit| state.release(party, amount, party_limit));
     }
 }
 
@@ -247,36 +244,36 @@ impl Drop for FairPermits {
 struct QueuePosition<'a> {
     semaphore: &'a Arc<FairSemaphore>,
     party: PartyId,
-    place: (WaitPriority, u64),
+    key: (WaitPriority, u64),
 }
 
 impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         let party = self.party;
-        let place = self.place;
+        let key = self.key;
         // The next waiter may request less, so it may be granted now.
         self.semaphore
-            .update(|state, each| state.dequeue(party, place, each));
+            .update(|state, party_limit| state.dequeue(party, key, party_limit));
     }
 }
 
 impl SemaphoreState {
     /// Takes permits if they are free and no eligible party waits. Returns whether it did.
-    fn try_take(&mut self, party: PartyId, amount: u32, each: u32) -> bool {
+    fn try_take(&mut self, party: PartyId, amount: u32, party_limit: u32) -> bool {
         if amount > self.free || !self.eligible.is_empty() {
             return false;
         }
         let clock = self.tick();
-        let standing = self
+        let party_state = self
             .parties
             .entry(party)
             .or_insert_with(|| PartyState::arrived_at(clock));
         // Waiters of the same party that are blocked by its limit go first.
-        if !standing.queue.is_empty() || !standing.may_have(amount, each) {
+        if !party_state.queue.is_empty() || !party_state.can_hold(amount, party_limit) {
             return false;
         }
-        standing.held += amount;
-        standing.since = clock;
+        party_state.held += amount;
+        party_state.last_served = clock;
         self.free -= amount;
         true
     }
@@ -285,76 +282,76 @@ impl SemaphoreState {
     fn enqueue(
         &mut self,
         party: PartyId,
-        turn: WaitPriority,
+        priority: WaitPriority,
         waiter: PermitWaiter,
-        each: u32,
+        party_limit: u32,
     ) -> u64 {
         let ticket = self.tick();
-        let standing = self
+        let party_state = self
             .parties
             .entry(party)
             .or_insert_with(|| PartyState::arrived_at(ticket));
-        if standing.is_idle() {
-            standing.since = ticket;
+        if party_state.is_idle() {
+            party_state.last_served = ticket;
         }
-        standing.queue.insert((turn, ticket), waiter);
-        self.update_rank(party, each);
+        party_state.queue.insert((priority, ticket), waiter);
+        self.update_rank(party, party_limit);
         ticket
     }
 
-    fn dequeue(&mut self, party: PartyId, place: (WaitPriority, u64), each: u32) {
-        if let Some(standing) = self.parties.get_mut(&party)
-            && standing.queue.remove(&place).is_some()
+    fn dequeue(&mut self, party: PartyId, key: (WaitPriority, u64), party_limit: u32) {
+        if let Some(party_state) = self.parties.get_mut(&party)
+            && party_state.queue.remove(&key).is_some()
         {
-            self.update_rank(party, each);
+            self.update_rank(party, party_limit);
         }
     }
 
-    fn release(&mut self, party: PartyId, amount: u32, each: u32) {
+    fn release(&mut self, party: PartyId, amount: u32, party_limit: u32) {
         self.free += amount;
-        if let Some(standing) = self.parties.get_mut(&party) {
-            standing.held = standing.held.saturating_sub(amount);
-            if standing.queue.is_empty() {
+        if let Some(party_state) = self.parties.get_mut(&party) {
+            party_state.held = party_state.held.saturating_sub(amount);
+            if party_state.queue.is_empty() {
                 self.remove_if_idle(party);
             } else {
-                self.update_rank(party, each);
+                self.update_rank(party, party_limit);
             }
         }
     }
 
     /// Grants the request of the next waiter if enough permits are free. Otherwise the free permits
     /// stay reserved for it, so that large requests are not starved.
-    fn grant_next(&mut self, each: u32) -> Option<(PartyId, PermitWaiter)> {
+    fn grant_next(&mut self, party_limit: u32) -> Option<(PartyId, PermitWaiter)> {
         let (_, _, party) = *self.eligible.first()?;
         let clock = self.tick();
-        let standing = self.parties.get_mut(&party)?;
-        let (place, amount) = standing.next_waiter()?;
+        let party_state = self.parties.get_mut(&party)?;
+        let (key, amount) = party_state.next_waiter()?;
         if amount > self.free {
             return None;
         }
-        let waiter = standing.queue.remove(&place)?;
-        standing.consecutive_resumes = if place.0 == WaitPriority::Resumed {
-            standing.consecutive_resumes.saturating_add(1)
+        let waiter = party_state.queue.remove(&key)?;
+        party_state.consecutive_resumes = if key.0 == WaitPriority::Resumed {
+            party_state.consecutive_resumes.saturating_add(1)
         } else {
             0
         };
-        standing.held += waiter.amount;
-        standing.since = clock;
+        party_state.held += waiter.amount;
+        party_state.last_served = clock;
         self.free -= waiter.amount;
-        self.update_rank(party, each);
+        self.update_rank(party, party_limit);
         Some((party, waiter))
     }
 
     /// Updates the position of a party in [`SemaphoreState::eligible`] after a change.
-    fn update_rank(&mut self, party: PartyId, each: u32) {
-        let Some(standing) = self.parties.get_mut(&party) else {
+    fn update_rank(&mut self, party: PartyId, party_limit: u32) {
+        let Some(party_state) = self.parties.get_mut(&party) else {
             return;
         };
-        let may = standing
+        let is_eligible = party_state
             .next_waiter()
-            .is_some_and(|(_, amount)| standing.may_have(amount, each));
-        let rank = may.then_some((standing.held, standing.since, party));
-        let old = std::mem::replace(&mut standing.rank, rank);
+            .is_some_and(|(_, amount)| party_state.can_hold(amount, party_limit));
+        let rank = is_eligible.then_some((party_state.held, party_state.last_served, party));
+        let old = std::mem::replace(&mut party_state.rank, rank);
         if old != rank {
             if let Some(old) = old {
                 self.eligible.remove(&old);
@@ -383,7 +380,7 @@ impl PartyState {
     fn arrived_at(since: u64) -> Self {
         Self {
             held: 0,
-            since,
+            last_served: since,
             consecutive_resumes: 0,
             queue: BTreeMap::new(),
             rank: None,
@@ -401,8 +398,8 @@ impl PartyState {
             .map(|(place, waiter)| (*place, waiter.amount))
     }
 
-    fn may_have(&self, amount: u32, each: u32) -> bool {
-        self.held == 0 || self.held.saturating_add(amount) <= each
+    fn can_hold(&self, amount: u32, party_limit: u32) -> bool {
+        self.held == 0 || self.held.saturating_add(amount) <= party_limit
     }
 
     fn is_idle(&self) -> bool {

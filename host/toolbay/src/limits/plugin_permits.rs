@@ -7,12 +7,12 @@ use crate::limits::fair_semaphore::{FairSemaphore, PartyId};
 
 /// Permits of one plugin, and its share of the server's memory.
 #[derive(Debug)]
-pub(crate) struct PluginPlaces {
+pub(crate) struct PluginPermits {
     /// Mixed into the party id of each target, so that targets of different plugins are different
     /// parties of a client.
     pub(crate) number: u64,
-    pub(crate) own: SharedPart,
-    pub(crate) waits: Arc<FairSemaphore>,
+    pub(crate) total: SharedPart,
+    pub(crate) suspended_calls: Arc<FairSemaphore>,
     /// Shares of the plugin's targets, if there are several: no target may use all permits.
     pub(crate) targets: HashMap<PartyId, SharedPart>,
 }

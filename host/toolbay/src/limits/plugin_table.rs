@@ -9,7 +9,7 @@ use toolbay_catalog::Plugin;
 /// A table with a value for each loaded plugin version that has been called. A reloaded plugin
 /// starts with a new value, so that calls of the old version do not affect those of the new one.
 #[derive(Debug)]
-pub(crate) struct ByPlugin<T> {
+pub(crate) struct PluginTable<T> {
     /// Entries by address of the plugin. An address is not reused while the weak reference exists.
     table: Mutex<HashMap<usize, PluginEntry<T>>>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct ByPlugin<T> {
 /// A plugin that has been called, and its value.
 type PluginEntry<T> = (Weak<Plugin>, Arc<T>);
 
-impl<T> Default for ByPlugin<T> {
+impl<T> Default for PluginTable<T> {
     fn default() -> Self {
         Self {
             table: Mutex::default(),
@@ -25,7 +25,7 @@ impl<T> Default for ByPlugin<T> {
     }
 }
 
-impl<T> ByPlugin<T> {
+impl<T> PluginTable<T> {
     /// Returns the value for this version of a plugin. `new` creates it for the first call.
     pub(crate) fn get_or_insert_with(
         &self,
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn each_plugin_version_keeps_its_own_value() {
-        let values = ByPlugin::default();
+        let values = PluginTable::default();
         let old = plugin();
         let first = values.get_or_insert_with(&old, || 1);
         assert!(Arc::ptr_eq(&first, &values.get_or_insert_with(&old, || 2)));

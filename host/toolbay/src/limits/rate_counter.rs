@@ -52,7 +52,7 @@ pub(crate) struct ToolRates {
     /// By the tool's name without the prefix.
     buckets: DefaultKeyedRateLimiter<String>,
     /// Number of counters at which full ones are dropped.
-    crowded: AtomicUsize,
+    sweep_threshold: AtomicUsize,
 }
 
 impl ToolRates {
@@ -62,7 +62,7 @@ impl ToolRates {
         Some(Self {
             limit,
             buckets: RateLimiter::keyed(quota),
-            crowded: AtomicUsize::new(MIN_SWEEP_THRESHOLD),
+            sweep_threshold: AtomicUsize::new(MIN_SWEEP_THRESHOLD),
         })
     }
 
@@ -77,10 +77,10 @@ impl ToolRates {
     ///
     /// Like those of [`RateCounter::take`].
     pub(crate) fn take(&self, tool: &str) -> Result<(), Duration> {
-        if self.buckets.len() >= self.crowded.load(Ordering::Relaxed) {
+        if self.buckets.len() >= self.sweep_threshold.load(Ordering::Relaxed) {
             self.buckets.retain_recent();
             self.buckets.shrink_to_fit();
-            self.crowded.store(
+            self.sweep_threshold.store(
                 (2 * self.buckets.len()).max(MIN_SWEEP_THRESHOLD),
                 Ordering::Relaxed,
             );

@@ -58,16 +58,17 @@ impl RecentUsage {
     /// if there were no calls.
     pub(crate) fn suggest(&self) -> Option<LimitSuggestion> {
         let calls = self.calls.lock();
-        let most = |of: fn(&CallUsage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
-        let wall = most(|usage| u64::try_from(usage.wall.as_millis()).unwrap_or(u64::MAX))?;
+        let max_usage =
+            |amount: fn(&CallUsage) -> u64| calls.iter().map(|call| amount(&call.usage)).max();
+        let wall = max_usage(|usage| u64::try_from(usage.wall.as_millis()).unwrap_or(u64::MAX))?;
         Some(LimitSuggestion {
             calls: calls.len(),
             stopped: calls.iter().filter(|call| call.stopped).count(),
-            fuel: with_margin(most(|usage| usage.fuel)?).max(1_000_000),
+            fuel: with_margin(max_usage(|usage| usage.fuel)?).max(1_000_000),
             // Less than a second depends on the machine rather than on the plugin.
             timeout: Duration::from_secs(with_margin(wall).div_ceil(1_000).max(1)),
             memory: ByteSize::mib(
-                most(|usage| usage.memory)?
+                max_usage(|usage| usage.memory)?
                     .saturating_mul(MARGIN)
                     .div_ceil(1 << 20)
                     .max(1),
@@ -78,9 +79,9 @@ impl RecentUsage {
 
 /// Returns `n` times [`MARGIN`], rounded up to one significant digit.
 fn with_margin(n: u64) -> u64 {
-    let wanted = n.saturating_mul(MARGIN);
-    let unit = 10_u64.saturating_pow(wanted.checked_ilog10().unwrap_or_default());
-    wanted.div_ceil(unit).saturating_mul(unit)
+    let target = n.saturating_mul(MARGIN);
+    let unit = 10_u64.saturating_pow(target.checked_ilog10().unwrap_or_default());
+    target.div_ceil(unit).saturating_mul(unit)
 }
 
 /// Writes a line to copy into a grant.

@@ -19,7 +19,7 @@ use crate::limits::call_permit::{
     CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage,
 };
 use crate::limits::fair_semaphore::{FairSemaphore, PartyId, WaitPriority};
-use crate::limits::plugin_permits::{PluginPlaces, SharedPart};
+use crate::limits::plugin_permits::{PluginPermits, SharedPart};
 
 /// Size of one memory permit, in bytes.
 const MEMORY_PERMIT_BYTES: usize = 1 << 10;
@@ -31,14 +31,14 @@ pub(crate) struct ServerPermits {
     /// Memory that all calls may reserve together, in KiB.
     memory: Arc<FairSemaphore>,
     /// Suspended calls: they released their permits while they wait for something.
-    waits: Arc<FairSemaphore>,
+    suspended_calls: Arc<FairSemaphore>,
     /// True if there can be several callers. Then no caller may hold all permits.
     is_shared: bool,
     /// The next number of a client or a plugin.
     numbers: AtomicU64,
-    patience: Duration,
+    queue_timeout: Duration,
     /// Number of calls in the queue.
-    waiting: AtomicUsize,
+    queued_calls: AtomicUsize,
 }
 
 /// The limits of the permits, from the configuration.
@@ -64,16 +64,16 @@ pub(crate) struct ClientParty {
 }
 
 /// Counts a queued call until it is dropped.
-struct WaitingCall<'a>(&'a AtomicUsize);
+struct QueuedCallGuard<'a>(&'a AtomicUsize);
 
-impl<'a> WaitingCall<'a> {
+impl<'a> QueuedCallGuard<'a> {
     fn start(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
 }
 
-impl Drop for WaitingCall<'_> {
+impl Drop for QueuedCallGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -83,23 +83,27 @@ impl ServerPermits {
     /// Creates permits within `limits`, for at most `instances` running or suspended calls. Set
     /// `is_shared` if there can be several callers.
     pub(crate) fn new(limits: PermitLimits, instances: usize, is_shared: bool) -> Self {
-        let (calls, waiting) = split_instances(instances, limits.calls, limits.suspended_calls);
+        let (calls, suspended) = split_instances(instances, limits.calls, limits.suspended_calls);
         let memory = memory_permits(limits.memory);
         Self {
-            calls: Arc::new(shared(calls, is_shared)),
+            calls: Arc::new(new_semaphore(calls, is_shared)),
             // A suspended call keeps its memory, so one caller gets at most half of it.
             memory: Arc::new(FairSemaphore::new(
                 memory,
                 if is_shared { half(memory) } else { memory },
             )),
-            waits: Arc::new(FairSemaphore::new(
-                waiting,
-                if is_shared { half(waiting) } else { waiting },
+            suspended_calls: Arc::new(FairSemaphore::new(
+                suspended,
+                if is_shared {
+                    half(suspended)
+                } else {
+                    suspended
+                },
             )),
             is_shared,
             numbers: AtomicU64::new(0),
-            patience: limits.queue_timeout,
-            waiting: AtomicUsize::new(0),
+            queue_timeout: limits.queue_timeout,
+            queued_calls: AtomicUsize::new(0),
         }
     }
 
@@ -112,7 +116,7 @@ impl ServerPermits {
     }
 
     /// Creates the permits of a plugin that has not been called.
-    pub(crate) fn new_plugin_places(&self, plugin: &Plugin) -> PluginPlaces {
+    pub(crate) fn new_plugin_permits(&self, plugin: &Plugin) -> PluginPermits {
         let contents = &plugin.component.contents;
         let tools = contents
             .tools
@@ -135,33 +139,33 @@ impl ServerPermits {
             .chain(resources)
             .chain(templates)
             .collect();
-        self.plugin_places(to_permits(plugin.terms.context.limits.concurrency), targets)
+        self.plugin_permits(to_permits(plugin.terms.context.limits.concurrency), targets)
     }
 
     /// Creates the permits of a plugin with these targets, for this many calls.
-    pub(crate) fn plugin_places(&self, calls: u32, targets: Vec<PartyId>) -> PluginPlaces {
+    pub(crate) fn plugin_permits(&self, calls: u32, targets: Vec<PartyId>) -> PluginPermits {
         let memory = self.memory.permits() - reserved_share(self.memory.permits());
-        let part = |calls, memory| SharedPart {
-            calls: Arc::new(shared(calls, self.is_shared)),
-            memory: Arc::new(shared(memory, self.is_shared)),
+        let new_part = |calls, memory| SharedPart {
+            calls: Arc::new(new_semaphore(calls, self.is_shared)),
+            memory: Arc::new(new_semaphore(memory, self.is_shared)),
         };
         // One target leaves one permit and a part of the memory to the others, including those of
         // the same caller.
-        let of_target = || part(1.max(calls - 1), memory - reserved_share(memory));
+        let target_part = || new_part(1.max(calls - 1), memory - reserved_share(memory));
         let targets = if targets.len() > 1 {
             targets
         } else {
             Vec::new()
         };
-        PluginPlaces {
+        PluginPermits {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
-            own: part(calls, memory),
-            waits: Arc::new(FairSemaphore::without_party_limit(half(
-                self.waits.permits(),
+            total: new_part(calls, memory),
+            suspended_calls: Arc::new(FairSemaphore::without_party_limit(half(
+                self.suspended_calls.permits(),
             ))),
             targets: targets
                 .into_iter()
-                .map(|target| (target, of_target()))
+                .map(|target| (target, target_part()))
                 .collect(),
         }
     }
@@ -177,12 +181,12 @@ impl ServerPermits {
     /// Returns the number of suspended calls: they wait for something outside the server and have
     /// released their permits.
     pub(crate) fn suspended_count(&self) -> u64 {
-        u64::from(self.waits.permits_in_use())
+        u64::from(self.suspended_calls.permits_in_use())
     }
 
     /// Returns the number of queued calls.
-    pub(crate) fn waiting_count(&self) -> u64 {
-        self.waiting.load(Ordering::Relaxed) as u64
+    pub(crate) fn queued_count(&self) -> u64 {
+        self.queued_calls.load(Ordering::Relaxed) as u64
     }
 
     /// Returns the bytes reserved by running and suspended calls, and the maximum.
@@ -197,9 +201,9 @@ impl ServerPermits {
     /// Returns the maximum number of suspended calls of one client.
     pub(crate) fn max_suspended_calls(&self) -> u32 {
         if self.is_shared {
-            half(self.waits.permits())
+            half(self.suspended_calls.permits())
         } else {
-            self.waits.permits()
+            self.suspended_calls.permits()
         }
     }
 
@@ -208,7 +212,7 @@ impl ServerPermits {
     pub(crate) fn route<'a>(
         &'a self,
         client: &'a ClientParty,
-        plugin: Option<(&'a PluginPlaces, PartyId)>,
+        plugin: Option<(&'a PluginPermits, PartyId)>,
     ) -> PermitRoute<'a> {
         let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| {
             Some(PermitStage {
@@ -217,38 +221,41 @@ impl ServerPermits {
                 bound,
             })
         };
-        let own = client.number;
-        let mut called = 0;
-        let mut waits = None;
-        let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
+        let client_id = client.number;
+        let mut target_id = 0;
+        let mut plugin_suspended = None;
+        let [mut calls, mut memory] = [const { [const { None }; 2] }; 2];
         if let Some((plugin, target)) = plugin {
-            called = target ^ plugin.number;
-            waits = stage(&plugin.waits, own, CapacityLimit::Plugin);
+            target_id = target ^ plugin.number;
+            plugin_suspended = stage(&plugin.suspended_calls, client_id, CapacityLimit::Plugin);
             let parts = [
                 (plugin.targets.get(&target), CapacityLimit::Target),
-                (Some(&plugin.own), CapacityLimit::Plugin),
+                (Some(&plugin.total), CapacityLimit::Plugin),
             ];
-            places = parts.map(|(part, bound)| stage(&part?.calls, own, bound));
-            memory = parts.map(|(part, _)| stage(&part?.memory, own, CapacityLimit::Memory));
+            calls = parts.map(|(part, bound)| stage(&part?.calls, client_id, bound));
+            memory = parts.map(|(part, _)| stage(&part?.memory, client_id, CapacityLimit::Memory));
         }
-        let [of_target, of_plugin] = places;
-        let [its_memory, memory_of_plugin] = memory;
-        let server = stage(&self.calls, own, CapacityLimit::Server);
+        let [target_calls, plugin_calls] = calls;
+        let [target_memory, plugin_memory] = memory;
+        let server = stage(&self.calls, client_id, CapacityLimit::Server);
         PermitRoute {
             // A call that waits for a permit holds those of the stages before it. The limits of its
             // client and its target bound their number.
             stages: [
-                stage(&client.calls, called, CapacityLimit::Client),
-                of_target,
-                of_plugin,
+                stage(&client.calls, target_id, CapacityLimit::Client),
+                target_calls,
+                plugin_calls,
                 server,
             ],
             memory: [
-                its_memory,
-                memory_of_plugin,
-                stage(&self.memory, own, CapacityLimit::Memory),
+                target_memory,
+                plugin_memory,
+                stage(&self.memory, client_id, CapacityLimit::Memory),
             ],
-            waits: [stage(&self.waits, own, CapacityLimit::Server), waits],
+            suspended: [
+                stage(&self.suspended_calls, client_id, CapacityLimit::Server),
+                plugin_suspended,
+            ],
         }
     }
 
@@ -262,16 +269,16 @@ impl ServerPermits {
         route: PermitRoute<'_>,
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
-        let _waiting = WaitingCall::start(&self.waiting);
+        let _waiting = QueuedCallGuard::start(&self.queued_calls);
         let amount = memory_permits(memory);
         let mut awaited = None;
-        let admitted = async {
-            let mut places = route.acquire_compute(WaitPriority::New, &mut awaited).await;
+        let acquisition = async {
+            let mut compute = route.acquire_compute(WaitPriority::New, &mut awaited).await;
             if let Some(reserved) = route.try_reserve_memory(amount) {
-                return (places, reserved);
+                return (compute, reserved);
             }
             // Calls that hold memory may need these permits before they release it.
-            drop(std::mem::take(&mut places));
+            drop(std::mem::take(&mut compute));
             awaited = None;
             let reserved = route.reserve_memory(amount).await;
             (
@@ -282,7 +289,7 @@ impl ServerPermits {
             )
         };
         let admitted: Result<(ComputePermits, MemoryPermits), _> =
-            timeout(self.patience, admitted).await;
+            timeout(self.queue_timeout, acquisition).await;
         match admitted {
             Ok((places, reserved)) => Ok(CallPermit::new(&route, places, reserved)),
             Err(_elapsed) => Err(match awaited {
@@ -299,15 +306,12 @@ impl ServerPermits {
     }
 
     /// Returns the rejection of a call for which there is no capacity.
-    pub(crate) fn busy_rejection(&self, bound: CapacityLimit, most: usize) -> CallRejection {
+    pub(crate) fn busy_rejection(&self, limit: CapacityLimit, capacity: usize) -> CallRejection {
         let retry_after = self
-            .patience
+            .queue_timeout
             .clamp(Duration::from_millis(100), Duration::from_secs(5));
         CallRejection {
-            reason: RejectionReason::Busy {
-                limit: bound,
-                capacity: most,
-            },
+            reason: RejectionReason::Busy { limit, capacity },
             retry_after: Some(retry_after),
         }
     }
@@ -315,11 +319,11 @@ impl ServerPermits {
 
 /// Divides the instances into running and suspended calls, and returns both maximums. If there are
 /// too few instances, more calls keep their permits while they wait.
-fn split_instances(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
+fn split_instances(instances: usize, calls: usize, suspended: usize) -> (u32, u32) {
     let calls = calls.min(instances);
     (
         to_permits(calls),
-        to_permits(waiting.min(instances - calls)),
+        to_permits(suspended.min(instances - calls)),
     )
 }
 
@@ -335,7 +339,7 @@ fn half(permits: u32) -> u32 {
 }
 
 /// Creates a semaphore. If it is shared, each caller leaves a part of it to the others.
-fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
+fn new_semaphore(permits: u32, is_shared: bool) -> FairSemaphore {
     FairSemaphore::new(
         permits,
         if is_shared {

@@ -32,14 +32,14 @@ impl LatencyClass {
     /// started. If it started elsewhere, it must move while it waits, and the event that it waits
     /// for can wake the runtime before the move is done.
     pub(crate) fn record_call(&self, took: Duration, idled: bool) {
-        let known = self.0.load(Ordering::Relaxed);
-        let now = match (took <= MAX_SHORT_CALL, idled) {
-            (true, false) => (known + 1).min(MIN_SHORT_CALLS),
-            (true, true) => known.min(0),
+        let previous = self.0.load(Ordering::Relaxed);
+        let next = match (took <= MAX_SHORT_CALL, idled) {
+            (true, false) => (previous + 1).min(MIN_SHORT_CALLS),
+            (true, true) => previous.min(0),
             (false, _) => -LONG_CALL_PENALTY,
         };
-        if now != known {
-            self.0.store(now, Ordering::Relaxed);
+        if next != previous {
+            self.0.store(next, Ordering::Relaxed);
         }
     }
 }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_plugin_is_quick_after_short_calls_and_not_soon_after_a_long_one() {
-        let pace = LatencyClass::default();
+        let latency_class = LatencyClass::default();
         let until_quick = |pace: &LatencyClass| {
             (0..=LONG_CALL_PENALTY + MIN_SHORT_CALLS).find(|_| {
                 let quick = pace.is_quick();
@@ -58,23 +58,23 @@ mod tests {
                 quick
             })
         };
-        assert_eq!(until_quick(&pace), Some(MIN_SHORT_CALLS));
-        assert!(pace.is_quick());
-        pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), false);
+        assert_eq!(until_quick(&latency_class), Some(MIN_SHORT_CALLS));
+        assert!(latency_class.is_quick());
+        latency_class.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), false);
         assert_eq!(
-            until_quick(&pace),
+            until_quick(&latency_class),
             Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS)
         );
-        pace.record_call(MAX_SHORT_CALL, true);
+        latency_class.record_call(MAX_SHORT_CALL, true);
         assert_eq!(
-            until_quick(&pace),
+            until_quick(&latency_class),
             Some(MIN_SHORT_CALLS),
             "a short call that waited adds no penalty"
         );
-        pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), true);
-        pace.record_call(MAX_SHORT_CALL, true);
+        latency_class.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), true);
+        latency_class.record_call(MAX_SHORT_CALL, true);
         assert_eq!(
-            until_quick(&pace),
+            until_quick(&latency_class),
             Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS),
             "and does not end the penalty"
         );

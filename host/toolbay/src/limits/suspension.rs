@@ -15,9 +15,9 @@ const MAX_DISABLED_CALLERS: usize = 100;
 pub(crate) struct PluginSuspension {
     suspended: AtomicBool,
     /// Number of times that it was resumed.
-    resumed: AtomicU64,
+    resumptions: AtomicU64,
     /// Callers for which it was disabled since it was last resumed, and the end of that.
-    disabled: Mutex<VecDeque<(String, Instant)>>,
+    callers: Mutex<VecDeque<(String, Instant)>>,
 }
 
 impl PluginSuspension {
@@ -28,14 +28,14 @@ impl PluginSuspension {
 
     /// Returns how often the plugin was resumed. Crashes before the last time do not count.
     pub(crate) fn resume_count(&self) -> u64 {
-        self.resumed.load(Ordering::Relaxed)
+        self.resumptions.load(Ordering::Relaxed)
     }
 
     /// Suspends the plugin, or resumes it for all callers.
     pub(crate) fn set_suspended(&self, suspended: bool) {
         self.suspended.store(suspended, Ordering::Relaxed);
         if !suspended {
-            self.resumed.fetch_add(1, Ordering::Relaxed);
+            self.resumptions.fetch_add(1, Ordering::Relaxed);
             self.lock_callers().clear();
         }
     }
@@ -53,16 +53,19 @@ impl PluginSuspension {
     /// Returns the callers for which the plugin is disabled, and the remaining times.
     pub(crate) fn disabled_callers(&self) -> Vec<(String, Duration)> {
         let now = Instant::now();
-        let left = |(caller, until): &(String, Instant)| {
-            let left = until.saturating_duration_since(now);
-            (!left.is_zero()).then(|| (caller.clone(), left))
+        let with_remaining_time = |(caller, until): &(String, Instant)| {
+            let remaining = until.saturating_duration_since(now);
+            (!remaining.is_zero()).then(|| (caller.clone(), remaining))
         };
-        self.lock_callers().iter().filter_map(left).collect()
+        self.lock_callers()
+            .iter()
+            .filter_map(with_remaining_time)
+            .collect()
     }
 
     // Held for a few comparisons and never across an await.
     fn lock_callers(&self) -> MutexGuard<'_, VecDeque<(String, Instant)>> {
-        self.disabled.lock()
+        self.callers.lock()
     }
 }
 

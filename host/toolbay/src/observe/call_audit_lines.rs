@@ -81,7 +81,7 @@ impl CallAuditLines {
     /// Sets the plugin that serves the call, and the trace.
     fn set_plugin(&mut self, plugin: &Plugin, trace: Option<&TraceContext>) {
         self.record.subject.plugin = Some(plugin_record(plugin));
-        self.record.subject.trace_id = trace.map(|trace| trace.trace.clone());
+        self.record.subject.trace_id = trace.map(|trace| trace.trace_id.clone());
     }
 
     /// Sets the arguments, reduced to their digest unless the log records complete arguments.
@@ -144,7 +144,7 @@ impl CallAuditLines {
     /// Records the outcome of asking a person about the call.
     async fn record_approval(&mut self, decision: &ApprovalDecision) {
         let event = self.approval_event(decision);
-        if decision.word == MissingApprovalReason::Unsupported.as_str() {
+        if decision.outcome == MissingApprovalReason::Unsupported.as_str() {
             // A client can cause this at will, so it counts as a rejection.
             (
                 self.unsupported_approval,
@@ -166,10 +166,10 @@ impl CallAuditLines {
     fn approval_event(&self, decision: &ApprovalDecision) -> AuditEvent {
         AuditEvent::Approval {
             subject: self.record.subject.clone(),
-            decision: decision.word,
+            decision: decision.outcome,
             arguments: self.record.arguments.digest,
             waited_ms: decision.waited.map(milliseconds),
-            answered_by: decision.by.as_deref().map(truncate_name),
+            answered_by: decision.operator.as_deref().map(truncate_name),
         }
     }
 
@@ -234,7 +234,7 @@ impl CallAuditLines {
         AuditEvent::Call(Box::new(CallRecord {
             outcome,
             unlisted,
-            rejected,
+            was_rejected: rejected,
             ..std::mem::take(&mut self.record)
         }))
     }

@@ -92,7 +92,7 @@ impl CallLog<'_> {
             }
         }
         if run.log_dropped > 0 {
-            let limit = target.environment().limits.log.display().iec();
+            let limit = target.plugin_context().limits.log.display().iec();
             tracing::warn!(
                 plugin,
                 tool,
@@ -132,7 +132,11 @@ impl CallLog<'_> {
 
 /// Logs a decision about the approval of a call.
 fn log_approval(plugin: &str, tool: &str, caller: &str, decision: &ApprovalDecision) {
-    let ApprovalDecision { word, by, .. } = decision;
+    let ApprovalDecision {
+        outcome: word,
+        operator: by,
+        ..
+    } = decision;
     tracing::info!(plugin, tool, caller, by, "approval: {word}");
 }
 

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolbay_mcp::{ClientCall, RequestWire};
+use toolbay_mcp::{ClientCall, RequestMetadata};
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallRequest, CallUsage, ErrorKind, TraceContext};
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
@@ -80,7 +80,7 @@ impl CallSpan {
         let Some(own) = self.tracer.begin(call.trace.as_ref()) else {
             return;
         };
-        self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
+        self.parent = call.trace.as_ref().map(|parent| parent.span_id.clone());
         if own.is_sampled() {
             self.fields = Some(self.span_fields(call));
         }
@@ -98,11 +98,11 @@ impl CallSpan {
         if matches!(call.request, CallRequest::Tool { .. }) {
             attributes.push(("gen_ai.operation.name".into(), "execute_tool".into()));
         }
-        if let Some(RequestWire {
+        if let Some(RequestMetadata {
             id,
             revision,
             is_local,
-        }) = call.wire.as_deref()
+        }) = call.metadata.as_deref()
         {
             let transport = if *is_local { "pipe" } else { "tcp" };
             attributes.push(("mcp.protocol.version".into(), (*revision).into()));
@@ -168,13 +168,13 @@ impl CallSpan {
             (Some(own), Some(parent)) => {
                 tracing::info_span!(
                     "call",
-                    trace_id = own.trace,
+                    trace_id = own.trace_id,
                     parent_id = parent,
-                    span_id = own.span
+                    span_id = own.span_id
                 )
             }
             (Some(own), None) => {
-                tracing::info_span!("call", trace_id = own.trace, span_id = own.span)
+                tracing::info_span!("call", trace_id = own.trace_id, span_id = own.span_id)
             }
             (None, _) => tracing::Span::none(),
         }

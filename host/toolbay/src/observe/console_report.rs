@@ -130,7 +130,7 @@ impl ConsoleReport {
             plugin: self.plugin.take(),
             tool: std::mem::take(&mut self.tool),
             outcome,
-            why,
+            failure_reason: why,
             duration: self.began.elapsed(),
             usage,
             arguments: self.arguments.take(),
@@ -211,11 +211,12 @@ impl CallSink for &ServerActivity {
                 at: SystemTime::now(),
                 plugin: target.plugin().id.clone(),
                 tool: target.public_name().to_owned(),
-                what: (*what).to_owned(),
+                operation: (*what).to_owned(),
                 remedy: remedy.map(str::to_owned),
             }),
             // For a remembered approval, the console has no waiting call to update.
-            CallEvent::ApprovalDecided { decision, .. } if decision.word == REMEMBERED_OUTCOME => {}
+            CallEvent::ApprovalDecided { decision, .. }
+                if decision.outcome == REMEMBERED_OUTCOME => {}
             CallEvent::ApprovalDecided {
                 offer,
                 caller,
@@ -226,8 +227,8 @@ impl CallSink for &ServerActivity {
                 caller: (*caller).to_owned(),
                 plugin: offer.plugin.id.clone(),
                 tool: offer.tool.name.clone(),
-                status: decision.word,
-                by: decision.by.clone(),
+                status: decision.outcome,
+                answered_by: decision.operator.clone(),
                 arguments: *arguments,
                 time_limit: offer
                     .plugin
@@ -244,8 +245,8 @@ impl CallSink for &ServerActivity {
                 caller: (*caller).to_owned(),
                 plugin: subject.plugin.clone(),
                 tool: subject.tool.clone(),
-                status: decision.word,
-                by: None,
+                status: decision.outcome,
+                answered_by: None,
                 arguments: Some(subject.arguments),
                 time_limit: Duration::ZERO,
             }),

@@ -98,7 +98,7 @@ impl CallObserver for GuestObserver {
         }
     }
 
-    fn cancelled(&self) -> bool {
-        self.inner.cancelled()
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
     }
 }

@@ -63,11 +63,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
         if is_exporter_thread() && !metadata.target().starts_with(OWN_TARGET_PREFIX) {
             return;
         }
-        let mut line = EventFields {
+        let mut fields = EventFields {
             names_callers: self.names_callers,
             ..EventFields::default()
         };
-        event.record(&mut line);
+        event.record(&mut fields);
         let span = context.event_scope(event).and_then(|scope| {
             let mut spans =
                 scope.filter_map(|span| span.extensions().get::<CallTraceIds>().cloned());
@@ -86,7 +86,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
             message,
             attributes,
             ..
-        } = line;
+        } = fields;
         self.telemetry.record_log_event(LogEvent {
             at: SystemTime::now(),
             severity,

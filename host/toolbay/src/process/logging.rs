@@ -46,8 +46,8 @@ fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     let wrong = |error| format!("{filter:?} is not a log filter: {error}");
     let mut directives = EnvFilter::try_new(expand_level(filter)?).map_err(wrong)?;
     if !filter.contains("notify") {
-        for quiet in QUIET_DIRECTIVES {
-            directives = directives.add_directive(quiet.parse().map_err(wrong)?);
+        for directive in QUIET_DIRECTIVES {
+            directives = directives.add_directive(directive.parse().map_err(wrong)?);
         }
     }
     Ok(directives)
@@ -117,7 +117,7 @@ pub(crate) fn set_filter(filter: &str) -> Result<(), String> {
 /// # Errors
 ///
 /// The reason why the filter is invalid.
-pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), String> {
+pub(crate) fn init(filter: &str, export_layer: Option<LogExportLayer>) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parse_filter(filter)?)
         .fmt_fields(debug_fn(write_field).delimited(" "))
@@ -131,11 +131,11 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
     let handle = builder.reload_handle();
     let subscriber = builder.finish();
     // Fails only if a test has already set one.
-    let begun = match records {
+    let started = match export_layer {
         Some(records) => subscriber.with(records).try_init(),
         None => subscriber.try_init(),
     };
-    if begun.is_ok() {
+    if started.is_ok() {
         let replace =
             move |directives| handle.reload(directives).map_err(|error| error.to_string());
         drop(FILTER_RELOADER.set(Box::new(replace)));
@@ -167,12 +167,12 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt
 fn report_panic(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("unnamed");
-    let place = panic
+    let location = panic
         .location()
         .map(|place| format!(" at {place}"))
         .unwrap_or_default();
     print_message(&format!(
-        "internal error in the thread {name}{place}: {}",
+        "internal error in the thread {name}{location}: {}",
         bounded_line(panic_message(panic), MAX_VALUE_BYTES)
     ));
     let trace = Backtrace::capture();
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_unknown_level_is_refused_with_the_nearest_one() {
-        let said = [
+        let filters = [
             "inof",
             "",
             "loud",
@@ -222,7 +222,7 @@ mod tests {
             "toolbay",
             "toolbay[=info",
         ];
-        insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
+        insta::assert_snapshot!(filters.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
         "inof" is not a level; did you mean "info"?
         the log filter is empty; the levels are off, error, warn, info, debug, trace
         "loud" is not a level; the levels are off, error, warn, info, debug, trace

@@ -24,20 +24,22 @@ fn read_memory() -> u64 {
 /// 1,024, which a thousand plugins exceed. A failure is only logged.
 pub(crate) fn raise_descriptor_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let most = maximum.map_or(MAX_DESCRIPTORS, |maximum| maximum.min(MAX_DESCRIPTORS));
-    if current.is_none_or(|current| current >= most) {
+    let target = maximum.map_or(MAX_DESCRIPTORS, |maximum| maximum.min(MAX_DESCRIPTORS));
+    if current.is_none_or(|current| current >= target) {
         return;
     }
     match setrlimit(
         Resource::Nofile,
         Rlimit {
-            current: Some(most),
+            current: Some(target),
             maximum,
         },
     ) {
-        Ok(()) => tracing::debug!("raised the number of files that can be open to {most}"),
+        Ok(()) => tracing::debug!("raised the number of files that can be open to {target}"),
         Err(error) => {
-            tracing::warn!("cannot raise the number of files that can be open to {most}: {error}");
+            tracing::warn!(
+                "cannot raise the number of files that can be open to {target}: {error}"
+            );
         }
     }
 }

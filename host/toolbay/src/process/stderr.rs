@@ -39,8 +39,8 @@ pub(crate) struct StderrWriter;
 
 impl Write for StderrWriter {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        if let Some(watch) = lock_console().upgrade() {
-            watch.record_log_lines(&String::from_utf8_lossy(lines));
+        if let Some(activity) = lock_console().upgrade() {
+            activity.record_log_lines(&String::from_utf8_lossy(lines));
         }
         match shared_queue() {
             Some(queue) => queue.push(lines),
@@ -57,14 +57,14 @@ impl Write for StderrWriter {
 }
 
 /// Sends printed lines to a console, too, as long as it exists.
-pub(crate) fn set_console(watch: &Arc<ServerActivity>) {
-    *lock_console() = Arc::downgrade(watch);
+pub(crate) fn set_console(activity: &Arc<ServerActivity>) {
+    *lock_console() = Arc::downgrade(activity);
 }
 
 /// Locks the console that receives printed lines. Held briefly.
 fn lock_console() -> MutexGuard<'static, Weak<ServerActivity>> {
-    static WATCHED: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
-    WATCHED.lock()
+    static CONSOLE_ACTIVITY: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
+    CONSOLE_ACTIVITY.lock()
 }
 
 /// Prints a message with the prefix `toolbay: `. Control characters are removed, so that each of
@@ -101,8 +101,8 @@ fn shared_queue() -> Option<&'static StderrQueue> {
         .get_or_init(|| {
             // Not through `std`, because a blocked write would hold its lock.
             let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
-            let writing = thread::Builder::new().name("toolbay-log".to_owned());
-            writing
+            let thread_builder = thread::Builder::new().name("toolbay-log".to_owned());
+            thread_builder
                 .spawn(move || shared_queue().map(|queue| queue.write_to(&file)))
                 .ok()?;
             Some(StderrQueue::default())
@@ -121,50 +121,53 @@ struct StderrQueue {
 
 #[derive(Debug, Default)]
 struct StderrState {
-    waiting: Vec<u8>,
+    pending: Vec<u8>,
     /// Number of lines that exceeded the capacity.
     dropped: u64,
     /// True while lines taken from the queue are being written.
-    writing: bool,
+    is_writing: bool,
 }
 
 impl StderrQueue {
     /// Adds lines, or counts them as dropped if they exceed the capacity.
     fn push(&self, lines: &[u8]) {
         let mut state = self.lock();
-        if state.waiting.len() + lines.len() > QUEUE_CAPACITY {
+        if state.pending.len() + lines.len() > QUEUE_CAPACITY {
             state.dropped += count_lines(lines);
             return;
         }
-        state.waiting.extend_from_slice(lines);
+        state.pending.extend_from_slice(lines);
         drop(state);
         self.changed.notify_all();
     }
 
     /// Waits until everything is written, for at most `timeout`.
-    fn flush(&self, patience: Duration) {
-        let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
+    fn flush(&self, timeout: Duration) {
+        let unwritten = |state: &mut StderrState| state.is_writing || !state.pending.is_empty();
         self.changed
-            .wait_while_for(&mut self.lock(), unwritten, patience);
+            .wait_while_for(&mut self.lock(), unwritten, timeout);
     }
 
     /// Writes current and future lines of the queue to `file`. Never returns.
     fn write_to(&self, file: &File) {
         let mut batch = Vec::new();
-        let mut output = BlockingOutput { file, torn: false };
+        let mut output = BlockingOutput {
+            file,
+            has_partial_line: false,
+        };
         // Lost lines that were not reported yet.
         let mut lost = 0;
         loop {
             batch.clear();
             batch.shrink_to(RETAINED_CAPACITY);
             let mut state = self.lock();
-            state.writing = false;
+            state.is_writing = false;
             self.changed.notify_all();
             self.changed
-                .wait_while(&mut state, |state| state.waiting.is_empty());
-            std::mem::swap(&mut state.waiting, &mut batch);
+                .wait_while(&mut state, |state| state.pending.is_empty());
+            std::mem::swap(&mut state.pending, &mut batch);
             let dropped = std::mem::take(&mut state.dropped);
-            state.writing = true;
+            state.is_writing = true;
             drop(state);
             // Lines that could not be written precede this batch; dropped lines follow it.
             lost = output.report_lost(lost);
@@ -182,19 +185,19 @@ impl StderrQueue {
 struct BlockingOutput<'a> {
     file: &'a File,
     /// True if writing failed within a line.
-    torn: bool,
+    has_partial_line: bool,
 }
 
 impl BlockingOutput<'_> {
     /// Writes lines. Returns the number of lines that were not written completely.
     fn write(&mut self, lines: &[u8]) -> u64 {
-        if self.torn {
-            self.torn = self.write_all(b"\n") == 0;
+        if self.has_partial_line {
+            self.has_partial_line = self.write_all(b"\n") == 0;
         }
-        let left = lines.len() - self.write_all(lines);
-        let (written, rest) = lines.split_at(lines.len() - left);
+        let unwritten = lines.len() - self.write_all(lines);
+        let (written, rest) = lines.split_at(lines.len() - unwritten);
         if let Some(last) = written.last() {
-            self.torn = *last != b'\n';
+            self.has_partial_line = *last != b'\n';
         }
         count_lines(rest)
     }
@@ -263,22 +266,22 @@ mod tests {
     const DEADLINE: Duration = Duration::from_mins(1);
 
     /// Returns a queue, and a reader of its output.
-    fn started() -> (Arc<StderrQueue>, BufReader<PipeReader>) {
+    fn start_queue() -> (Arc<StderrQueue>, BufReader<PipeReader>) {
         let (reader, writer) = pipe().unwrap();
         (
-            writing_to(File::from(OwnedFd::from(writer))),
+            start_writer(File::from(OwnedFd::from(writer))),
             BufReader::new(reader),
         )
     }
 
-    fn writing_to(file: File) -> Arc<StderrQueue> {
+    fn start_writer(file: File) -> Arc<StderrQueue> {
         let queue = Arc::<StderrQueue>::default();
         let writing = Arc::clone(&queue);
         thread::spawn(move || writing.write_to(&file));
         queue
     }
 
-    fn next(reader: &mut impl io::BufRead) -> String {
+    fn read_line(reader: &mut impl io::BufRead) -> String {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
         line
@@ -286,59 +289,59 @@ mod tests {
 
     #[test]
     fn lines_come_out_in_order() {
-        let (queue, mut reader) = started();
+        let (queue, mut reader) = start_queue();
         for n in 0..1000 {
             queue.push(format!("{n}\n").as_bytes());
         }
         for n in 0..1000 {
-            assert_eq!(next(&mut reader), format!("{n}\n"));
+            assert_eq!(read_line(&mut reader), format!("{n}\n"));
         }
         queue.flush(DEADLINE);
     }
 
     #[test]
     fn a_blocked_reader_delays_no_writer_and_receives_the_count_of_lost_lines() {
-        let (queue, mut reader) = started();
+        let (queue, mut reader) = start_queue();
         let line = format!("{}\n", "x".repeat(1023));
         let pushed = 4 * QUEUE_CAPACITY / line.len();
         for _ in 0..pushed {
             queue.push(line.as_bytes());
         }
         queue.flush(Duration::ZERO);
-        assert!(queue.lock().waiting.len() <= QUEUE_CAPACITY);
+        assert!(queue.lock().pending.len() <= QUEUE_CAPACITY);
         // Lost lines are reported in one notice, or in several if the thread took lines in between.
         let mut read = 0;
-        let mut told = 0;
-        while read + told < pushed {
-            match next(&mut reader) {
+        let mut reported = 0;
+        while read + reported < pushed {
+            match read_line(&mut reader) {
                 same if same == line => read += 1,
                 notice => {
                     let (_, count) = notice.split_once("  WARN ").expect(&notice);
                     let (count, _) = count
                         .split_once(" log lines were dropped: ")
                         .expect(&notice);
-                    told += count.parse::<usize>().expect(&notice);
+                    reported += count.parse::<usize>().expect(&notice);
                 }
             }
         }
         assert!(
-            told > 0 && read + told == pushed,
-            "{read} read, {told} reported"
+            reported > 0 && read + reported == pushed,
+            "{read} read, {reported} reported"
         );
         queue.push(b"and so on\n");
-        assert_eq!(next(&mut reader), "and so on\n");
+        assert_eq!(read_line(&mut reader), "and so on\n");
     }
 
     #[test]
     fn a_closed_pipe_and_a_full_disk_are_not_errors() {
-        let (queue, reader) = started();
+        let (queue, reader) = start_queue();
         drop(reader);
-        let full = writing_to(File::options().write(true).open("/dev/full").unwrap());
+        let full = start_writer(File::options().write(true).open("/dev/full").unwrap());
         for queue in [queue, full] {
             for _ in 0..10 {
                 queue.push(b"one\ntwo\n");
                 queue.flush(DEADLINE);
-                assert!(queue.lock().waiting.is_empty());
+                assert!(queue.lock().pending.is_empty());
             }
         }
     }
@@ -348,7 +351,7 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut output = BlockingOutput {
             file: &full,
-            torn: false,
+            has_partial_line: false,
         };
         assert_eq!(output.write(b"one\ntwo\n"), 2);
         assert_eq!(output.report_lost(2), 2);
@@ -358,15 +361,15 @@ mod tests {
         // The state after a line that was only partly written.
         let mut output = BlockingOutput {
             file: &file,
-            torn: true,
+            has_partial_line: true,
         };
         assert_eq!(output.report_lost(2), 0);
         assert_eq!(output.write(b"three\n"), 0);
-        assert_eq!(next(&mut reader), "\n");
-        assert!(next(&mut reader).ends_with(
+        assert_eq!(read_line(&mut reader), "\n");
+        assert!(read_line(&mut reader).ends_with(
             "  WARN 2 log lines were dropped: standard error was not read in time, or could not be written\n"
         ));
-        assert_eq!(next(&mut reader), "three\n");
+        assert_eq!(read_line(&mut reader), "three\n");
         assert!(lost_lines_notice(1).contains(" 1 log line was dropped: "));
     }
 
@@ -374,14 +377,14 @@ mod tests {
     fn a_nonblocking_stream_is_waited_for() {
         let (reader, writer) = pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();
-        let queue = writing_to(File::from(OwnedFd::from(writer)));
+        let queue = start_writer(File::from(OwnedFd::from(writer)));
         let line = format!("{}\n", "x".repeat(1023));
         for _ in 0..200 {
             queue.push(line.as_bytes());
         }
         let mut reader = BufReader::new(reader);
         for _ in 0..200 {
-            assert_eq!(next(&mut reader), line);
+            assert_eq!(read_line(&mut reader), line);
         }
     }
 }

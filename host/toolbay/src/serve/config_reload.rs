@@ -70,13 +70,13 @@ impl RunningConfig {
     }
 
     fn reload_settings(&mut self, server: &Server) {
-        let Some(read) = self.read_settled(server) else {
+        let Some(loaded) = self.read_settled(server) else {
             let file = self.config.file.display();
             tracing::error!("the configuration stays as it was: {file} changes continuously");
             return;
         };
         let changed =
-            read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
+            loaded.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
         let (config, keys) = match changed {
             Ok(read) => read,
             Err(mistake) => {
@@ -103,12 +103,12 @@ impl RunningConfig {
             }
         }
         // A file that was cut off may lack restrictions.
-        let vanished = self.keys.removed_live_keys(&keys);
-        if !vanished.is_empty() {
+        let removed_keys = self.keys.removed_live_keys(&keys);
+        if !removed_keys.is_empty() {
             let file = config.file.display();
             tracing::warn!(
                 "{file} no longer sets {}, so the defaults apply",
-                vanished.join(", ")
+                removed_keys.join(", ")
             );
         }
         if config.http.rejects_every_caller() && !self.config.http.rejects_every_caller() {
@@ -137,8 +137,8 @@ impl RunningConfig {
     ) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
         (0..MAX_ATTEMPTS).find_map(|_| {
             self.remove_tokens(server);
-            let before = ConfigStamp::read(&self.config.file);
-            let pause = before
+            let stamp = ConfigStamp::read(&self.config.file);
+            let pause = stamp
                 .as_ref()
                 .map_or(Duration::ZERO, ConfigStamp::settle_delay);
             if !pause.is_zero() {
@@ -147,7 +147,7 @@ impl RunningConfig {
             self.remove_tokens(server);
             let read = environment_variables()
                 .and_then(|variables| Config::load_with_keys(&self.flags, variables));
-            (ConfigStamp::read(&self.config.file) == before).then_some(read)
+            (ConfigStamp::read(&self.config.file) == stamp).then_some(read)
         })
     }
 
@@ -162,13 +162,13 @@ impl RunningConfig {
             return;
         };
         server.apply_config(&narrowed);
-        let left = &narrowed.http.tokens;
+        let remaining_tokens = &narrowed.http.tokens;
         let changed = self
             .config
             .http
             .tokens
             .iter()
-            .filter(|token| !left.contains(token));
+            .filter(|token| !remaining_tokens.contains(token));
         let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
         tracing::info!(
             "tokens were removed or have fewer rights: {}",
@@ -187,27 +187,27 @@ const NO_TOKENS_MESSAGE: &str = "http.tokens has no entries any more: every call
 /// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct ConfigStamp {
-    place: (u64, u64),
+    file_id: (u64, u64),
     size: u64,
-    changed: (i64, i64),
+    changed_at: (i64, i64),
 }
 
 impl ConfigStamp {
     /// Returns the stamp of the file, or `None` if it does not exist.
     fn read(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
+        let metadata = fs::metadata(path).ok()?;
         Some(Self {
-            place: (found.dev(), found.ino()),
-            size: found.size(),
-            changed: (found.ctime(), found.ctime_nsec()),
+            file_id: (metadata.dev(), metadata.ino()),
+            size: metadata.size(),
+            changed_at: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
 
     /// Returns the time until the file has been unchanged for long enough.
     fn settle_delay(&self) -> Duration {
-        let since = |part: i64| u64::try_from(part).unwrap_or_default();
-        let changed = Duration::from_secs(since(self.changed.0))
-            + Duration::from_nanos(since(self.changed.1));
+        let to_unsigned = |part: i64| u64::try_from(part).unwrap_or_default();
+        let changed = Duration::from_secs(to_unsigned(self.changed_at.0))
+            + Duration::from_nanos(to_unsigned(self.changed_at.1));
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();

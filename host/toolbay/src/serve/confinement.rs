@@ -28,9 +28,9 @@ pub(crate) const WORKER_COMMAND: &str = "secret-worker";
 #[derive(Debug, Default)]
 pub(crate) struct ServerConfinement {
     /// `None` if the operator disabled confinement.
-    confined: Option<ConfinementReport>,
+    report: Option<ConfinementReport>,
     /// Folders that were created so that access to them is retained, with their purposes.
-    created: Vec<(&'static str, PathBuf)>,
+    created_folders: Vec<(&'static str, PathBuf)>,
     /// Writable files that determine what the server is allowed to do.
     overlaps: Vec<String>,
     writable: Option<Arc<WritablePaths>>,
@@ -56,7 +56,7 @@ impl ServerConfinement {
         } = needs;
         let mut worker = Command::new("/proc/self/exe");
         worker.arg(WORKER_COMMAND).arg("--").arg(&config.plugins);
-        if writable.required {
+        if writable.is_required {
             worker.args(writable.paths());
         }
         let programs = ProgramRunner::with_worker(worker).map_err(|error| {
@@ -70,19 +70,19 @@ impl ServerConfinement {
         if let Err(error) = toolbay_socket::open_user_lookup() {
             tracing::debug!(%error, "the accounts of local connections cannot be found");
         }
-        let confined = confine(&plan);
-        match confined.missing_restrictions() {
-            Some(lacks) if config.server.confine == Confine::Required => {
+        let report = confine(&plan);
+        match report.missing_restrictions() {
+            Some(missing) if config.server.confine == Confine::Required => {
                 Err(ConfigError::new(format!(
-                    "server.confine = \"required\": the server cannot be confined completely ({lacks}); use another kernel, or set \
+                    "server.confine = \"required\": the server cannot be confined completely ({missing}); use another kernel, or set \
                  server.confine = true"
                 )))
             }
             _ => {
                 let writable = Some(Arc::new(writable));
                 Ok(Self {
-                    confined: Some(confined),
-                    created,
+                    report: Some(report),
+                    created_folders: created,
                     overlaps,
                     writable,
                     programs,
@@ -93,16 +93,16 @@ impl ServerConfinement {
 
     /// Logs the state of confinement.
     pub(crate) fn log(&self) {
-        for (what, folder) in &self.created {
-            tracing::debug!("created the folder {} for {what}", folder.display());
+        for (purpose, folder) in &self.created_folders {
+            tracing::debug!("created the folder {} for {purpose}", folder.display());
         }
-        let Some(confined) = &self.confined else {
+        let Some(report) = &self.report else {
             tracing::info!("not confined (server.confine = false)");
             return;
         };
-        match confined.missing_restrictions() {
-            None => tracing::info!("confined: {confined}"),
-            Some(lacks) => tracing::warn!("confined: {confined} ({lacks})"),
+        match report.missing_restrictions() {
+            None => tracing::info!("confined: {report}"),
+            Some(missing) => tracing::warn!("confined: {report} ({missing})"),
         }
         for overlap in &self.overlaps {
             tracing::warn!(
@@ -117,8 +117,8 @@ impl ServerConfinement {
     }
 
     /// Returns the active confinement, or `None` if the server is not confined.
-    pub(crate) fn confined(&self) -> Option<&ConfinementReport> {
-        self.confined.as_ref()
+    pub(crate) fn report(&self) -> Option<&ConfinementReport> {
+        self.report.as_ref()
     }
 }
 
@@ -126,7 +126,7 @@ impl ServerConfinement {
 /// existing ones.
 fn create_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let missing = config
-        .own_folders()
+        .server_folders()
         .into_iter()
         .filter(|(_, folder)| !folder.exists());
     // A failure is reported by the code that uses the folder.
@@ -147,10 +147,10 @@ fn create_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
 pub(crate) fn is_program_granted(
     folder: &Path,
     grant: &str,
-    words: &[String],
+    command_line: &[String],
     writable: &WritablePaths,
 ) -> bool {
     grant
         .strip_suffix(".toml")
-        .is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
+        .is_some_and(|id| !id.contains('/') && names_program(folder, id, command_line, writable))
 }

@@ -8,12 +8,12 @@ use toolbay_mcp::http::ListenAddress;
 use crate::call::service::CallService;
 use crate::config::{Config, ConsoleOpener};
 use crate::serve::console_operations::ConsoleBackend;
-use crate::serve::console_operators::{ConsoleOperators, admins};
+use crate::serve::console_operators::{ConsoleOperators, admin_tokens};
 
 /// Returns the router of the configured console, and its operators. `None` if there is no console.
 pub(crate) fn http_console(
     service: &CallService,
-    watch: &Arc<ServerActivity>,
+    activity: &Arc<ServerActivity>,
     config: &Config,
     address: &ListenAddress,
 ) -> Option<(Router, ConsoleOperators)> {
@@ -26,23 +26,23 @@ pub(crate) fn http_console(
         ConsoleOpener::LogReader => {
             ConsoleAccess::local(format!("{scheme}://{}", address.authority()))
         }
-        ConsoleOpener::Admin => ConsoleAccess::admins(admins(config)),
+        ConsoleOpener::Admin => ConsoleAccess::admins(admin_tokens(config)),
     };
-    let operated = ConsoleBackend::new(service, config);
-    let operators = ConsoleOperators::new(access.clone(), operated.rights().clone());
+    let backend = ConsoleBackend::new(service, config);
+    let operators = ConsoleOperators::new(access.clone(), backend.rights().clone());
     let port = match address {
         ListenAddress::Internet(address) => address.port(),
         ListenAddress::Unix(_) => 0,
     };
-    let operated = Arc::new(operated);
-    let watch = Arc::clone(watch);
-    let life = config.console.session;
+    let operations = Arc::new(backend);
+    let console_activity = Arc::clone(activity);
+    let session_lifetime = config.console.session;
     let console = Console::new(
-        operated,
-        watch,
+        operations,
+        console_activity,
         access,
         port,
-        life,
+        session_lifetime,
         toolbay_mcp::http::network_of,
         config.http.idle_timeout,
     );
@@ -52,23 +52,23 @@ pub(crate) fn http_console(
 /// Returns the console of a server over stdio. It is opened with a token from its socket.
 pub(crate) fn stdio_console(
     service: &CallService,
-    watch: &Arc<ServerActivity>,
+    activity: &Arc<ServerActivity>,
     config: &Config,
 ) -> OpenedConsole {
-    let operated = ConsoleBackend::new(service, config);
+    let backend = ConsoleBackend::new(service, config);
     let access = ConsoleAccess::socket();
     let name = format!("stdio_{}", std::process::id());
-    let operated = Arc::new(operated);
-    let watch = Arc::clone(watch);
-    let life = config.console.session;
+    let operations = Arc::new(backend);
+    let console_activity = Arc::clone(activity);
+    let session_lifetime = config.console.session;
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
     let console = Console::new(
-        operated,
-        watch,
+        operations,
+        console_activity,
         access.clone(),
         name,
-        life,
+        session_lifetime,
         |_| None,
         config.http.idle_timeout,
     );

@@ -21,7 +21,7 @@ use toolbay_mcp::ClientShare;
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallError, CallFailure, CallResult, Digest};
 
-use self::console_call::{call, call_outcome};
+use self::console_call::{call_outcome, call_tool};
 use self::rows::{MAX_LINE_BYTES, audit_line, grant_terms, limit_rows, plugin_row, tool_row};
 use crate::approval::ruling::WaitingApprovals;
 use crate::call::approval_wait::check_allowed;
@@ -39,7 +39,7 @@ pub(super) struct ConsoleBackend {
     folder: String,
     clamps: Vec<String>,
     audit: Option<PathBuf>,
-    contents: bool,
+    records_contents: bool,
     rights: OperatorRights,
     /// The share of each caller that has called a tool, by name. There is at most one per token.
     clients: Mutex<BTreeMap<String, Arc<dyn ClientShare>>>,
@@ -49,7 +49,7 @@ impl ConsoleOperations for ConsoleBackend {
     fn status(&self) -> ServerStatus {
         let snapshot = self.service.catalog().snapshot();
         let permits = self.service.admission().permits();
-        let strange = snapshot
+        let ignored_entries = snapshot
             .notes
             .iter()
             .map(|(name, why)| format!("{name} is not a plugin: {why}"));
@@ -57,7 +57,7 @@ impl ConsoleOperations for ConsoleBackend {
             .clamps
             .iter()
             .cloned()
-            .chain(strange)
+            .chain(ignored_entries)
             .take(MAX_NOTES)
             .map(|note| clean_line(&note, MAX_LINE_BYTES));
         ServerStatus {
@@ -70,12 +70,12 @@ impl ConsoleOperations for ConsoleBackend {
                 (snapshot.resources.len(), "resources"),
             ],
             running: permits.running_calls(),
-            waiting: permits.waiting_count(),
+            waiting: permits.queued_count(),
             memory: permits.reserved_memory(),
             notes: notes.collect(),
             no_cache: self.service.sandbox().cache_off_reason().map(str::to_owned),
             has_audit_log: self.audit.is_some(),
-            records_contents: self.contents,
+            records_contents: self.records_contents,
         }
     }
 
@@ -184,14 +184,14 @@ impl ConsoleOperations for ConsoleBackend {
             hints: hints
                 .into_iter()
                 .flatten()
-                .filter_map(|(says, words)| says.then_some(words))
+                .filter_map(|(applies, words)| applies.then_some(words))
                 .collect(),
         })
     }
 
     fn may_use(&self, viewer: &ConsoleViewer, tool: &str) -> bool {
         // A local operator has no token. Callers without a token can call every tool.
-        viewer.local || self.rights.allow(&viewer.name, tool)
+        viewer.is_local || self.rights.allow(&viewer.name, tool)
     }
 
     fn call_tool(
@@ -205,13 +205,12 @@ impl ConsoleOperations for ConsoleBackend {
         let client = self.client(&viewer.name);
         let permitted = self.may_use(viewer, &tool);
         // Runs on the guests' runtime, and is cancelled if the browser disconnects.
-        let calling = self
-            .service
-            .sandbox()
-            .spawn(call(service, client, tool, arguments, permitted, allowed));
-        let calling = AbortOnDropHandle::new(calling);
+        let call_task = self.service.sandbox().spawn(call_tool(
+            service, client, tool, arguments, permitted, allowed,
+        ));
+        let abortable_call = AbortOnDropHandle::new(call_task);
         Box::pin(async move {
-            calling.await.unwrap_or_else(|error| {
+            abortable_call.await.unwrap_or_else(|error| {
                 let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
                 call_outcome(CallResult {
                     result: Err(CallFailure::Call(error)),
@@ -240,17 +239,19 @@ impl ConsoleOperations for ConsoleBackend {
             let Some(waiting) = waiting else {
                 return ApprovalOutcome::Gone;
             };
-            let may = |tool: &str| self.may_use(&viewer, tool);
-            let allowed = |asked: &WaitingApproval, edition| {
+            let is_permitted = |tool: &str| self.may_use(&viewer, tool);
+            let outcome_if_approved = |approval: &WaitingApproval, edition| {
                 check_allowed(
                     self.service.catalog(),
                     self.service.admission(),
-                    &asked.plugin,
-                    &asked.tool,
+                    &approval.plugin,
+                    &approval.tool,
                     edition,
                 )
             };
-            waiting.answer(id, yes, &viewer.name, may, allowed).await
+            waiting
+                .answer(id, yes, &viewer.name, is_permitted, outcome_if_approved)
+                .await
         })
     }
 
@@ -266,9 +267,9 @@ impl ConsoleOperations for ConsoleBackend {
                 .activity(plugin)
                 .suspension
                 .set_suspended(suspended);
-            if let Some(audited) = self.service.observers().audit() {
+            if let Some(audit) = self.service.observers().audit() {
                 let action = if suspended { "disable" } else { "enable" };
-                audited.record_operator_action(&viewer.name, action, Some(plugin), true);
+                audit.record_operator_action(&viewer.name, action, Some(plugin), true);
             }
         }
         code.is_some()
@@ -279,14 +280,14 @@ impl ConsoleOperations for ConsoleBackend {
         viewer: &ConsoleViewer,
     ) -> BoxFuture<'static, Result<ClearedCache, String>> {
         let sandbox = self.service.sandbox().clone();
-        let audited = self.service.observers().audit().cloned();
+        let audit = self.service.observers().audit().cloned();
         let name = viewer.name.clone();
         Box::pin(async move {
             let clearing = tokio::task::spawn_blocking(move || {
                 let cleared = sandbox.clear_cache();
                 // Recorded here, because clearing continues after the browser disconnects.
-                if let Some(audited) = audited {
-                    audited.record_operator_action(&name, "clear-cache", None, cleared.is_ok());
+                if let Some(audit) = audit {
+                    audit.record_operator_action(&name, "clear-cache", None, cleared.is_ok());
                 }
                 cleared
             });
@@ -321,7 +322,7 @@ impl ConsoleBackend {
             folder: config.plugins.display().to_string(),
             clamps: config.clamp_messages(),
             audit: config.audit.settings().map(|settings| settings.folder),
-            contents: config.console.contents,
+            records_contents: config.console.contents,
             rights: OperatorRights::new(config),
             clients: Mutex::default(),
         }

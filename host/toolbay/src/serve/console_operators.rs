@@ -23,7 +23,7 @@ pub(super) struct OperatorRights(Arc<Mutex<BTreeMap<String, CallerRights>>>);
 impl OperatorRights {
     /// Reads the rights of the operators that `config` names.
     pub(super) fn new(config: &Config) -> Self {
-        Self(Arc::new(Mutex::new(rights(config))))
+        Self(Arc::new(Mutex::new(rights_by_operator(config))))
     }
 
     /// Returns whether the operator may call the tool. A token that is no longer configured has no
@@ -50,9 +50,9 @@ impl ConsoleOperators {
             config.console.opener(&config.http),
             Some(ConsoleOpener::LogReader)
         ) {
-            self.access.set_admins(admins(config));
+            self.access.set_admins(admin_tokens(config));
         }
-        *self.rights.0.lock() = rights(config);
+        *self.rights.0.lock() = rights_by_operator(config);
     }
 }
 
@@ -62,7 +62,7 @@ fn caller_name(token: &str) -> String {
 }
 
 /// Returns the tokens that open the console.
-pub(super) fn admins(config: &Config) -> Vec<AdminToken> {
+pub(super) fn admin_tokens(config: &Config) -> Vec<AdminToken> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
     admins
         .map(|token| AdminToken {
@@ -73,7 +73,7 @@ pub(super) fn admins(config: &Config) -> Vec<AdminToken> {
 }
 
 /// Returns the rights of the operators, by the names of the callers.
-fn rights(config: &Config) -> BTreeMap<String, CallerRights> {
+fn rights_by_operator(config: &Config) -> BTreeMap<String, CallerRights> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
     admins
         .map(|token| {

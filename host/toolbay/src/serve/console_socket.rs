@@ -30,7 +30,7 @@ pub(crate) struct ServerSocket {
     pub(crate) pid: u32,
     pub(crate) path: PathBuf,
     /// Time at which the server started.
-    pub(crate) since: SystemTime,
+    pub(crate) started_at: SystemTime,
 }
 
 impl ConsoleSocket {
@@ -69,13 +69,15 @@ pub(crate) fn find_servers() -> Vec<ServerSocket> {
 
 fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
     // Missing directories are not created.
-    let own = folders
+    let private_folders = folders
         .iter()
         .filter(|folder| folder.is_dir())
         .filter_map(|folder| open_private_folder(folder).ok());
-    let mut found: Vec<ServerSocket> = own.flat_map(|folder| list_sockets(&folder)).collect();
-    found.sort_by_key(|one| (one.since, one.pid));
-    found
+    let mut servers: Vec<ServerSocket> = private_folders
+        .flat_map(|folder| list_sockets(&folder))
+        .collect();
+    servers.sort_by_key(|one| (one.started_at, one.pid));
+    servers
 }
 
 /// Returns the directories for sockets, in order of preference. Clients pass few of the user's
@@ -109,13 +111,13 @@ fn open_private_folder(folder: &Path) -> Result<PathBuf, String> {
     let private = PrivateFolder::open(folder, "the sockets of consoles")?;
     // Another user could have placed a link here only if the parent directory belonged to another
     // user, which was checked.
-    let found = folder
+    let metadata = folder
         .symlink_metadata()
         .map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
-    if !found.is_dir() {
+    if !metadata.is_dir() {
         return Err(format!("{} is a link", folder.display()));
     }
-    let mode = found.mode() & 0o777;
+    let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(format!(
             "{} can be entered by other users (mode {mode:o}; to fix it, run chmod 700)",
@@ -139,8 +141,12 @@ fn list_sockets(folder: &Path) -> Vec<ServerSocket> {
             drop(std::fs::remove_file(&path));
             return None;
         }
-        let since = entry.metadata().ok()?.modified().ok()?;
-        Some(ServerSocket { pid, path, since })
+        let started_at = entry.metadata().ok()?.modified().ok()?;
+        Some(ServerSocket {
+            pid,
+            path,
+            started_at,
+        })
     };
     entries.filter_map(Result::ok).filter_map(socket).collect()
 }

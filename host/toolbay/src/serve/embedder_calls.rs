@@ -56,36 +56,36 @@ impl EmbedderCalls {
         observer: Arc<dyn CallObserver>,
         allow: impl AsyncFnOnce(&str) -> bool,
     ) -> CallResult {
-        let asks = self
+        let needs_approval = self
             .service
             .catalog()
             .snapshot()
             .tools
             .get(&tool)
             .is_some_and(|offer| offer.approval_policy().is_some());
-        let answerable = if asks {
+        let answerable = if needs_approval {
             QuestionKindSet::default().with(QuestionKind::Form)
         } else {
             QuestionKindSet::default()
         };
         let name = tool.clone();
-        let values = arguments.clone();
+        let first_arguments = arguments.clone();
         let mut answer = self
             .run_call(
                 name,
-                values,
+                first_arguments,
                 Arc::clone(&observer),
                 answerable,
                 CallJournal::default(),
             )
             .await;
-        let Ok(CallReply::Questions(interview)) = &mut answer.result else {
+        let Ok(CallReply::Questions(round)) = &mut answer.result else {
             return answer;
         };
-        let Some(text) = ruling::question_text(&interview.questions) else {
+        let Some(question) = ruling::question_text(&round.questions) else {
             // A question of the plugin itself, because its grant changed in the meantime. These are
             // not supported.
-            let kinds: Vec<_> = interview
+            let kinds: Vec<_> = round
                 .questions
                 .iter()
                 .map(|question| question.kind)
@@ -96,10 +96,10 @@ impl EmbedderCalls {
                 ..answer
             };
         };
-        let mut journal = std::mem::take(&mut interview.journal);
+        let mut journal = std::mem::take(&mut round.journal);
         journal.answers.insert(
             ruling::APPROVAL_KEY.to_owned(),
-            ruling::answer_json(allow(&text).await),
+            ruling::answer_json(allow(&question).await),
         );
         self.run_call(
             tool,

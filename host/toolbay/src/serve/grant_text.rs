@@ -8,7 +8,7 @@ use toolbay_model::{LimitValue, Limits};
 use toolbay_policy::{MountAccess, Permissions, ScratchPermission, StateGrant, StateScope};
 
 /// Returns one line per permission of a grant.
-pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
+pub(crate) fn permission_lines(grant: &GrantReport) -> Vec<String> {
     let Permissions {
         environment,
         mounts,
@@ -19,7 +19,7 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         deterministic,
         state,
         ui,
-    } = &granted.permissions;
+    } = &grant.permissions;
     let mut lines = Vec::new();
     if !environment.is_empty() {
         lines.push(format!("environment variables: {}", environment.join(", ")));
@@ -91,29 +91,29 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
 
 /// Returns one line per other setting of a grant, and per limit that differs from Toolbay's
 /// default.
-pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
+pub(crate) fn term_lines(grant: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
-    if !granted.secrets.is_empty() {
-        lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
+    if !grant.secrets.is_empty() {
+        lines.push(format!("redacted secrets: {}", grant.secrets.join(", ")));
     }
-    for credential in &granted.credentials {
+    for credential in &grant.credentials {
         lines.push(format!("HTTP requests carry {credential}"));
     }
-    if !granted.disabled_tools.is_empty() {
+    if !grant.disabled_tools.is_empty() {
         lines.push(format!(
             "disabled tools: {}",
-            granted.disabled_tools.join(", ")
+            grant.disabled_tools.join(", ")
         ));
     }
-    if !granted.config.is_empty() {
-        lines.push(format!("configuration keys: {}", granted.config.join(", ")));
+    if !grant.config.is_empty() {
+        lines.push(format!("configuration keys: {}", grant.config.join(", ")));
     }
-    if let Some(limit) = granted.rate_limit {
+    if let Some(limit) = grant.rate_limit {
         lines.push(format!("rate limit per tool: {limit}"));
     }
     let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
-    lines.extend(granted.limits.differences_from(&Limits::DEFAULT).map(limit));
-    for (tool, LimitOverrides(limits)) in &granted.tools {
+    lines.extend(grant.limits.differences_from(&Limits::DEFAULT).map(limit));
+    for (tool, LimitOverrides(limits)) in &grant.tools {
         let limits: Vec<String> = limits
             .iter()
             .map(|(key, amount)| format!("{key} {amount}"))

@@ -27,40 +27,41 @@ const MAX_NAMES: usize = 5;
 
 /// Returns the instructions for a client with these rights. `operator_text` precedes the lines
 /// about plugins. A plugin that offers nothing to the client has no line.
-pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> String {
-    let own = own.trim_end();
-    let mut room = MAX_CHARS
-        .saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + RESERVED_CHARS);
+pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, operator_text: &str) -> String {
+    let introduction = operator_text.trim_end();
+    let mut remaining_chars = MAX_CHARS.saturating_sub(
+        introduction.chars().count() + SEPARATOR.len() + HEADING.len() + RESERVED_CHARS,
+    );
     let mut lines = String::new();
-    let mut left_out = 0_usize;
+    let mut omitted = 0_usize;
     for (id, report) in &snapshot.plugins {
         let Some(offered) = first_visible_kind(report, rights) else {
             continue;
         };
-        if left_out > 0 {
-            left_out += 1;
+        if omitted > 0 {
+            omitted += 1;
             continue;
         }
-        let about = clean_line(
+        let line = clean_line(
             &format!("{id}: {}", describe_plugin(report, offered, rights)),
             MAX_LINE_BYTES,
         );
-        match room.checked_sub("- \n".len() + about.chars().count()) {
+        match remaining_chars.checked_sub("- \n".len() + line.chars().count()) {
             Some(left) => {
-                room = left;
-                let _ = writeln!(lines, "- {about}");
+                remaining_chars = left;
+                let _ = writeln!(lines, "- {line}");
             }
-            None => left_out = 1,
+            None => omitted = 1,
         }
     }
-    if left_out > 0 {
-        let _ = writeln!(lines, "- and {left_out} more");
+    if omitted > 0 {
+        let _ = writeln!(lines, "- and {omitted} more");
     }
     if snapshot.first_loaded && !snapshot.complete {
         // The number is not disclosed to a client that may not use them.
         let _ = writeln!(lines, "- and others, which are still being loaded");
     }
-    match (own, lines.trim_end()) {
+    match (introduction, lines.trim_end()) {
         (own, "") => own.to_owned(),
         ("", lines) => format!("{HEADING}{lines}"),
         (own, lines) => format!("{own}{SEPARATOR}{HEADING}{lines}"),

@@ -26,7 +26,7 @@ impl ViewDigests {
     /// Returns the digests of the lists of `snapshot`, as visible with these rights.
     pub(crate) fn digests(&self, snapshot: &Snapshot, rights: &CallerRights) -> CallerView {
         let listing = snapshot.list_generation;
-        let known = {
+        let cached = {
             let current = self.lock_current();
             current
                 .views
@@ -34,13 +34,13 @@ impl ViewDigests {
                 .copied()
                 .filter(|_| current.listing == listing)
         };
-        if let Some(known) = known {
+        if let Some(known) = cached {
             return known;
         }
         // Computed without the lock, so that other callers do not wait for it.
         let visible = |name: &str| rights.allow(name);
         let view = CallerView {
-            listing,
+            version: listing,
             tools: snapshot.digest_of_tools(visible),
             prompts: snapshot.digest_of_prompts(visible),
             resources: snapshot.digest_of_resources(visible),
@@ -51,12 +51,12 @@ impl ViewDigests {
 
     fn store(&self, rights: &CallerRights, view: CallerView) {
         let mut current = self.lock_current();
-        if view.listing < current.listing {
+        if view.version < current.listing {
             return;
         }
-        if view.listing > current.listing || current.views.len() >= MAX_CACHED_RIGHTS {
+        if view.version > current.listing || current.views.len() >= MAX_CACHED_RIGHTS {
             *current = CurrentDigests {
-                listing: view.listing,
+                listing: view.version,
                 views: HashMap::new(),
             };
         }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_digest_belongs_to_one_generation_of_the_lists() {
         let views = ViewDigests::default();
-        let of = |listing| {
+        let digests_of = |listing| {
             views.digests(
                 &Snapshot {
                     list_generation: listing,
@@ -87,23 +87,23 @@ mod tests {
         };
         // A digest that is only returned if it was cached.
         let wrong = CallerView {
-            listing: 7,
+            version: 7,
             tools: 1,
             prompts: 2,
             resources: 3,
         };
         views.store(&CallerRights::All, wrong);
-        assert_eq!(of(7), wrong);
+        assert_eq!(digests_of(7), wrong);
         let empty = Snapshot::default();
         let right = |listing| CallerView {
-            listing,
+            version: listing,
             tools: empty.digest_of_tools(|_| true),
             prompts: empty.digest_of_prompts(|_| true),
             resources: empty.digest_of_resources(|_| true),
         };
-        assert_eq!(of(6), right(6), "an older list");
-        assert_eq!(of(7), wrong, "which does not replace the newer");
-        assert_eq!(of(8), right(8));
+        assert_eq!(digests_of(6), right(6), "an older list");
+        assert_eq!(digests_of(7), wrong, "which does not replace the newer");
+        assert_eq!(digests_of(8), right(8));
         for n in 0..10 * MAX_CACHED_RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
             views.digests(

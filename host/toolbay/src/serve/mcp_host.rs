@@ -133,7 +133,7 @@ impl ListSource for ServerHost {
         };
         Some(ListPage {
             items,
-            more,
+            has_more: more,
             view: self.views.digests(&snapshot, rights),
         })
     }
@@ -199,13 +199,13 @@ impl CallHost for ServerHost {
     }
 
     fn operator_answer(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
-        let asked: QuestionSubject = *put.journal.subject.clone()?;
+        let question_subject: QuestionSubject = *put.journal.subject.clone()?;
         let question = ruling::question_text(put.questions)?;
-        let [until, began] =
+        let [until, asked_at] =
             [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
         let caller = put.caller.to_owned();
-        let plugin = asked.plugin.clone();
-        let tool = asked.tool.clone();
+        let plugin = question_subject.plugin.clone();
+        let tool = question_subject.tool.clone();
         let subject = ApprovalSubject {
             caller,
             plugin,
@@ -214,21 +214,21 @@ impl CallHost for ServerHost {
             until,
             edition: put.journal.edition,
         };
-        let elsewhere = self
+        let operator_answer = self
             .service
             .waiting_approvals()
             .and_then(|waiting| waiting.register(subject))
             .unwrap_or_default();
         let service = self.service.clone();
         let caller = put.caller.to_owned();
-        Some(elsewhere.on_withdrawn(move || {
+        Some(operator_answer.on_withdrawn(move || {
             record_withdrawn(
                 service.catalog(),
                 service.admission(),
                 service.observers(),
                 &caller,
-                &asked,
-                began,
+                &question_subject,
+                asked_at,
             );
         }))
     }

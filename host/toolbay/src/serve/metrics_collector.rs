@@ -26,10 +26,10 @@ pub(crate) fn collect_metrics(
     let metrics = observers.metrics()?;
     let snapshot = service.catalog().snapshot();
     let permits = service.admission().permits();
-    let figures = ServerGauges {
+    let gauges = ServerGauges {
         running: permits.running_calls(),
         suspended: permits.suspended_count(),
-        waiting: permits.waiting_count(),
+        waiting: permits.queued_count(),
         reserved: permits.reserved_memory(),
         published_snapshots: snapshot.generation,
         plugins: count_by_status(&snapshot),
@@ -49,7 +49,7 @@ pub(crate) fn collect_metrics(
             .map(toolbay_otel::Telemetry::lost_items),
         process: ProcessGauges::read(),
     };
-    Some(collect_families(metrics, &figures))
+    Some(collect_families(metrics, &gauges))
 }
 
 /// Counts plugins by status.
@@ -60,12 +60,12 @@ fn count_by_status(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
         (PluginFileStatus::Stale, "stale"),
         (PluginFileStatus::Refused, "refused"),
     ]
-    .map(|(status, word)| {
+    .map(|(status, label)| {
         let count = snapshot
             .plugins
             .values()
             .filter(|report| report.status == status)
             .count();
-        (word, count as u64)
+        (label, count as u64)
     })
 }

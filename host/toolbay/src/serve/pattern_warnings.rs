@@ -26,7 +26,7 @@ pub(super) fn warn_unmatched(config: &Config, snapshot: &Snapshot) {
         .iter()
         .flatten()
         .map(|pattern| ("record.tools".to_owned(), pattern));
-    for (place, pattern) in tokens.chain(scopes).chain(recorded) {
+    for (setting, pattern) in tokens.chain(scopes).chain(recorded) {
         let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
         let uris = snapshot
             .resources
@@ -35,7 +35,7 @@ pub(super) fn warn_unmatched(config: &Config, snapshot: &Snapshot) {
             .chain(snapshot.skill_files.keys());
         if !names.chain(uris).any(|name| pattern.matches(name)) {
             tracing::warn!(
-                "{place}: no tool, prompt or resource matches {:?}",
+                "{setting}: no tool, prompt or resource matches {:?}",
                 pattern.to_string()
             );
         }

@@ -49,17 +49,17 @@ pub struct Server {
     config: Config,
     /// Sender of telemetry. Dropped early, while there are still metrics to collect. Dropping it
     /// sends pending data.
-    sending: Option<ExporterGuard>,
+    exporter: Option<ExporterGuard>,
     /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
-    pub(super) rules: Option<Arc<LiveRules>>,
+    pub(super) live_rules: Option<Arc<LiveRules>>,
     /// Access control for HTTP.
-    doors: SharedAccess,
+    access: SharedAccess,
     /// Operators that may open the console; `None` until the console exists.
     operators: Mutex<Option<ConsoleOperators>>,
-    _loading: DropGuard,
+    _stop_loading: DropGuard,
     /// Dropped last, so that the log is complete.
-    _audited: Option<AuditGuard>,
-    _recorded: Option<call_recording::RecordingGuard>,
+    _audit_guard: Option<AuditGuard>,
+    _recording_guard: Option<call_recording::RecordingGuard>,
 }
 
 impl Server {
@@ -83,7 +83,7 @@ impl Server {
             updates: ResourceUpdates::default(),
             request_states: server_parts::ephemeral_request_states()?,
         };
-        let seen = EnabledObservers {
+        let observers = EnabledObservers {
             metrics: server_parts::create_metrics(&config),
             ..EnabledObservers::default()
         };
@@ -91,7 +91,7 @@ impl Server {
             config,
             sandbox,
             catalog,
-            seen,
+            observers,
             protocol,
             CancellationToken::new(),
         ))
@@ -102,13 +102,13 @@ impl Server {
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
-        seen: EnabledObservers,
+        observers: EnabledObservers,
         protocol: ProtocolState,
         loading: CancellationToken,
     ) -> Self {
-        let audited = seen.audit.clone();
-        let recorded = seen.recording.clone();
-        let service = CallService::new(catalog, sandbox, seen, &config);
+        let audit = observers.audit.clone();
+        let recording = observers.recording.clone();
+        let service = CallService::new(catalog, sandbox, observers, &config);
         let host = Arc::new(ServerHost::new(service.clone(), &config));
         Self {
             embedder: EmbedderCalls::new(&service),
@@ -116,13 +116,13 @@ impl Server {
             host,
             service,
             config,
-            sending: None,
-            rules: None,
-            doors: SharedAccess::default(),
+            exporter: None,
+            live_rules: None,
+            access: SharedAccess::default(),
             operators: Mutex::default(),
-            _loading: loading.drop_guard(),
-            _audited: audited.map(AuditGuard),
-            _recorded: recorded.map(call_recording::RecordingGuard),
+            _stop_loading: loading.drop_guard(),
+            _audit_guard: audit.map(AuditGuard),
+            _recording_guard: recording.map(call_recording::RecordingGuard),
         }
     }
 
@@ -134,7 +134,7 @@ impl Server {
         let service = self.service.clone();
         let protocol = Arc::clone(&self.protocol);
         let measure = move || collect_metrics(&service, protocol.traffic()).unwrap_or_default();
-        self.sending = Some(telemetry.start(measure)?);
+        self.exporter = Some(telemetry.start(measure)?);
         Ok(())
     }
 
@@ -218,21 +218,21 @@ impl Server {
         let server = Arc::downgrade(self);
         let folder = std::path::absolute(&self.config.plugins)
             .unwrap_or_else(|_| self.config.plugins.clone());
-        let about = clean_line(&folder.to_string_lossy(), MAX_PATH_BYTES);
+        let folder_text = clean_line(&folder.to_string_lossy(), MAX_PATH_BYTES);
         let open = move || {
             let server = server.upgrade()?;
-            let watch = Arc::new(ServerActivity::on_first_use());
-            stderr::set_console(&watch);
-            server.service.observers().attach_console(&watch);
-            tokio::spawn(Arc::clone(&watch).drain_calls());
+            let activity = Arc::new(ServerActivity::on_first_use());
+            stderr::set_console(&activity);
+            server.service.observers().attach_console(&activity);
+            tokio::spawn(Arc::clone(&activity).drain_calls());
             Some(console_opening::stdio_console(
                 &server.service,
-                &watch,
+                &activity,
                 &server.config,
             ))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(
-            toolbay_console::serve(listener, about, open),
+            toolbay_console::serve(listener, folder_text, open),
         )))
     }
 
@@ -250,20 +250,20 @@ impl Server {
         let tls = self.config.http.open_tls()?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
-        let _taking_in = self.service.observers().attached_console().map(|watch| {
+        let _drain_task = self.service.observers().attached_console().map(|activity| {
             if let Some((pages, operators)) =
-                console_opening::http_console(&self.service, watch, &self.config, &address)
+                console_opening::http_console(&self.service, activity, &self.config, &address)
             {
                 options.pages = Some(pages);
                 *self.operators.lock() = Some(operators);
             }
-            AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(activity).drain_calls()))
         });
         let ended = http::serve(
             Arc::clone(&self.protocol),
             options,
             listener,
-            &self.doors,
+            &self.access,
             stop,
         )
         .await;
@@ -280,17 +280,17 @@ impl Server {
         self.service
             .admission()
             .set_client_rate(config.caller_rate_limit);
-        self.doors.update(config.http.access_policy());
+        self.access.update(config.http.access_policy());
         if let Some(operators) = &*self.operators.lock() {
             operators.update(config);
         }
-        if let Some(live) = &self.rules {
+        if let Some(live) = &self.live_rules {
             let LoadPolicy {
                 limits,
                 rate_limit,
                 require_approval,
                 ..
-            } = config.rules();
+            } = config.load_policy();
             live.update_defaults(&limits, rate_limit, require_approval);
         }
     }
@@ -300,7 +300,7 @@ impl Server {
     pub(crate) fn forget_tokens<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             let caller = http::token_caller_name(name);
-            self.doors.end_sessions_of(&caller);
+            self.access.end_sessions_of(&caller);
             self.protocol.tasks().remove_owner(&caller);
             self.service.remove_results_of(&caller);
         }

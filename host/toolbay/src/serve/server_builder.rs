@@ -35,8 +35,8 @@ pub struct ServerBuilder {
     compiler: Option<PathBuf>,
     telemetry: Option<Telemetry>,
     programs: ProgramRunner,
-    reach: Option<Arc<ReachableFiles>>,
-    writable: Option<Arc<WritablePaths>>,
+    reachable_files: Option<Arc<ReachableFiles>>,
+    writable_paths: Option<Arc<WritablePaths>>,
 }
 
 impl Server {
@@ -50,8 +50,8 @@ impl Server {
             compiler: None,
             telemetry: None,
             programs: ProgramRunner::default(),
-            reach: None,
-            writable: None,
+            reachable_files: None,
+            writable_paths: None,
         }
     }
 }
@@ -98,14 +98,14 @@ impl ServerBuilder {
     /// Sets the confinement of this process: what it can still access, and the worker that starts
     /// programs.
     #[must_use]
-    pub(crate) fn confined_by(self, wall: &ServerConfinement) -> Self {
-        let reach = wall
-            .confined()
+    pub(crate) fn with_confinement(self, confinement: &ServerConfinement) -> Self {
+        let reachable_files = confinement
+            .report()
             .and_then(toolbay_confine::ConfinementReport::reachable_files);
         Self {
-            programs: wall.programs.clone(),
-            reach,
-            writable: wall.writable(),
+            programs: confinement.programs.clone(),
+            reachable_files,
+            writable_paths: confinement.writable(),
             ..self
         }
     }
@@ -125,10 +125,13 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// Like those of [`ServerBuilder::start`].
-    pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
+    pub(crate) fn start_with(
+        self,
+        recording_file: Option<RecordingFile>,
+    ) -> anyhow::Result<Server> {
         // Runs on another processor while the engine is created.
         tokio::task::spawn_blocking(JsonSchema::prepare_meta_schema);
-        let mut settings = self.config.sandbox()?;
+        let mut settings = self.config.sandbox_settings()?;
         settings.compiler = self.compiler.clone().or(settings.compiler);
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
@@ -140,7 +143,7 @@ impl ServerBuilder {
         let loader = self.create_loader(sandbox.clone());
         let rules = loader.rules();
         let (publisher, catalog) = channel();
-        let mut observers = self.open_observers(opened)?;
+        let mut observers = self.open_observers(recording_file)?;
         let updates = ResourceUpdates::default();
         let publisher = add_listeners(publisher, &observers, &updates);
         let protocol = ProtocolState {
@@ -161,39 +164,42 @@ impl ServerBuilder {
         }
         observers.telemetry = self.create_telemetry()?;
         let mut server = Server::new(self.config, sandbox, catalog, observers, protocol, stop);
-        server.rules = Some(rules);
+        server.live_rules = Some(rules);
         server.start_telemetry()?;
         Ok(server)
     }
 
     fn create_loader(&self, sandbox: Sandbox) -> PluginLoader {
         let rules = LoadPolicy {
-            reachable_files: self.reach.clone(),
-            writable_paths: self.writable.clone(),
-            ..self.config.rules()
+            reachable_files: self.reachable_files.clone(),
+            writable_paths: self.writable_paths.clone(),
+            ..self.config.load_policy()
         };
         PluginLoader::new(sandbox, rules, self.config.plugins.clone())
             .with_programs(self.programs.clone())
     }
 
     /// Opens the audit log, the data source of the console, the recording and the metrics.
-    fn open_observers(&self, opened: Option<RecordingFile>) -> anyhow::Result<EnabledObservers> {
-        let audited = if self.audit {
+    fn open_observers(
+        &self,
+        recording_file: Option<RecordingFile>,
+    ) -> anyhow::Result<EnabledObservers> {
+        let audit = if self.audit {
             server_parts::open_audit_log(&self.config)?
         } else {
             None
         };
-        let watch = server_parts::create_console_watch(&self.config, self.watch);
-        let recorded = if self.record {
-            server_parts::open_recording(&self.config, opened)?
+        let console = server_parts::create_console_activity(&self.config, self.watch);
+        let recording = if self.record {
+            server_parts::open_recording(&self.config, recording_file)?
         } else {
             None
         };
         Ok(EnabledObservers {
-            audit: audited,
+            audit,
             metrics: server_parts::create_metrics(&self.config),
-            console: watch,
-            recording: recorded,
+            console,
+            recording,
             ..EnabledObservers::default()
         })
     }
@@ -227,8 +233,8 @@ fn add_listeners(
     updates: &ResourceUpdates,
 ) -> CatalogPublisher {
     let mut publisher = publisher;
-    if let Some(audited) = &observers.audit {
-        publisher = publisher.with_listener(Arc::new(audited.clone()));
+    if let Some(audit) = &observers.audit {
+        publisher = publisher.with_listener(Arc::new(audit.clone()));
     }
     if let Some(metrics) = &observers.metrics {
         publisher = publisher.with_listener(Arc::new(ChangeCounter(Arc::clone(metrics))));

@@ -80,11 +80,17 @@ pub(super) fn create_metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
 
 /// Creates the data source of the console, if there is a console and `serves_clients` is set. It
 /// receives log lines from this point on.
-pub(super) fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
-    config.console.opener(&config.http).filter(|_| serves)?;
-    let watch = Arc::<ServerActivity>::default();
-    stderr::set_console(&watch);
-    Some(watch)
+pub(super) fn create_console_activity(
+    config: &Config,
+    serves_clients: bool,
+) -> Option<Arc<ServerActivity>> {
+    config
+        .console
+        .opener(&config.http)
+        .filter(|_| serves_clients)?;
+    let activity = Arc::<ServerActivity>::default();
+    stderr::set_console(&activity);
+    Some(activity)
 }
 
 /// Opens the audit log that the configuration requests.
@@ -103,13 +109,13 @@ pub(super) fn open_audit_log(config: &Config) -> anyhow::Result<Option<ServerAud
 /// Opens the recording that the configuration requests. `file` is its file if it is already open.
 pub(super) fn open_recording(
     config: &Config,
-    opened: Option<RecordingFile>,
+    file: Option<RecordingFile>,
 ) -> anyhow::Result<Option<ServerRecording>> {
     let Some(settings) = config.record.settings() else {
         return Ok(None);
     };
     let version = env!("CARGO_PKG_VERSION");
-    let recorder = match opened {
+    let recorder = match file {
         Some(opened) => CallRecorder::start(opened, &settings, version)?,
         None => CallRecorder::open(&settings, version)?,
     };
@@ -133,7 +139,7 @@ pub(super) async fn open_state(
     catalog: Catalog,
     stop: CancellationToken,
 ) {
-    let granted = |snapshot: &Snapshot| {
+    let grants_state = |snapshot: &Snapshot| {
         let grants = snapshot
             .plugins
             .values()
@@ -143,7 +149,7 @@ pub(super) async fn open_state(
             .any(|grant| grant.permissions.state.is_some())
     };
     let open = async {
-        catalog.wait_for(granted).await;
+        catalog.wait_for(grants_state).await;
         if let Err(error) = state.open().await {
             tracing::error!("{}", error.details());
         }

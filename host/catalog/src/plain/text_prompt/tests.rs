@@ -103,7 +103,7 @@ fn braces_that_are_not_arguments_stay() {
 
 /// Splits a text like the function under test, but searches for the end of each pair of braces
 /// again.
-fn slowly(text: &str) -> Vec<PromptPiece> {
+fn slowly(text: &str) -> Vec<PromptSegment> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -114,9 +114,9 @@ fn slowly(text: &str) -> Vec<PromptPiece> {
             .map(|(name, after)| (name.trim_matches(NAME_WHITESPACE), after));
         if let Some((name, after)) = named.filter(|(name, _)| *name == "a") {
             if !plain.is_empty() {
-                pieces.push(PromptPiece::Text(std::mem::take(&mut plain).into()));
+                pieces.push(PromptSegment::Text(std::mem::take(&mut plain).into()));
             }
-            pieces.push(PromptPiece::Value(name.into()));
+            pieces.push(PromptSegment::Value(name.into()));
             rest = after;
         } else {
             plain.push('{');
@@ -125,7 +125,7 @@ fn slowly(text: &str) -> Vec<PromptPiece> {
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        pieces.push(PromptPiece::Text(plain.into()));
+        pieces.push(PromptSegment::Text(plain.into()));
     }
     pieces
 }

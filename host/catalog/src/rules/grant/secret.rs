@@ -125,10 +125,10 @@ impl SecretTable {
                 caller_folder.clone().map(SecretSource::CallerFolder),
             ),
         ];
-        let mut set = sources
+        let mut present = sources
             .into_iter()
             .filter_map(|(key, source)| Some((key, source?)));
-        match (set.next(), set.next()) {
+        match (present.next(), present.next()) {
             (Some((_, source)), None) => Ok(source),
             (Some((one, _)), Some((two, _))) => Err(format!(
                 "{one} and {two} exclude each other; remove one of them"
@@ -148,7 +148,7 @@ impl SecretTable {
     /// The header is one that no request can have.
     pub(super) fn to_spec(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
         let origins = self.origins.clone();
-        let carried = match (&self.header, &self.query) {
+        let credential_rule = match (&self.header, &self.query) {
             (Some(header), _) => Some(CredentialRule::in_header(
                 origins,
                 header,
@@ -160,7 +160,7 @@ impl SecretTable {
         Ok(toolbay_secrets::SecretSpec {
             name: name.to_owned(),
             source: self.to_source()?,
-            credential_rule: carried,
+            credential_rule,
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::protocol::argument_errors::{find_unreadable, raw_arguments};
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;
 use crate::protocol::params;
-use crate::protocol::sent_arguments::OddArguments;
+use crate::protocol::sent_arguments::UndecodedArguments;
 
 #[derive(Deserialize)]
 struct CallToolParams {
@@ -53,20 +53,23 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
         // Valid JSON of the wrong shape is the model's mistake: it is reported like every other
         // mistake in the arguments.
         Err(error) => {
-            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else {
+            let Some(undecoded) = params
+                .and_then(raw_arguments)
+                .and_then(UndecodedArguments::new)
+            else {
                 return Err(error);
             };
             let target = read_target(params)?;
-            Ok(match odd {
-                OddArguments::Packed(text) => EntryParams {
+            Ok(match undecoded {
+                UndecodedArguments::Packed(text) => EntryParams {
                     arguments_text: Some(text),
                     ..target
                 },
-                OddArguments::Object(object) => EntryParams {
+                UndecodedArguments::Object(object) => EntryParams {
                     unreadable: Some(Box::new(find_unreadable(object))),
                     ..target
                 },
-                OddArguments::Unreadable(violation) => EntryParams {
+                UndecodedArguments::Unreadable(violation) => EntryParams {
                     unreadable: Some(Box::new(violation)),
                     ..target
                 },

@@ -25,7 +25,7 @@ struct CompleteParams {
 
 /// The parameters without the user's input, for a request that is rejected regardless of it.
 #[derive(Deserialize)]
-struct CompleteHead {
+struct CompleteTarget {
     #[serde(rename = "ref")]
     reference: CompleteReference,
     #[serde(rename = "_meta", default, deserialize_with = "object")]
@@ -67,7 +67,7 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     } = match extent {
         ReadExtent::Whole => params::read_with_meta(params)?,
         ReadExtent::Target => {
-            let CompleteHead { reference, meta } = params::read_with_meta(params)?;
+            let CompleteTarget { reference, meta } = params::read_with_meta(params)?;
             CompleteParams {
                 reference,
                 argument: CompleteArgument::default(),
@@ -82,11 +82,11 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
             CompletionReference::Resource(uri)
         }
         CompleteReference::Resource { uri } => {
-            let what = format!(
+            let reason = format!(
                 "a URI template has at most {MAX_URI_BYTES} bytes, and this one has {}",
                 uri.len()
             );
-            return Err(Error::new(INVALID_PARAMS, what));
+            return Err(Error::new(INVALID_PARAMS, reason));
         }
     };
     let CompleteArgument {

@@ -11,7 +11,7 @@ use crate::protocol::argument_errors::raw_arguments;
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;
 use crate::protocol::params;
-use crate::protocol::sent_arguments::{self, OddArguments};
+use crate::protocol::sent_arguments::{self, UndecodedArguments};
 
 #[derive(Deserialize)]
 struct GetPromptParams {
@@ -50,16 +50,19 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
         )),
         // Arguments of the wrong type are reported like every other mistake in the arguments.
         Err(error) => {
-            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else {
+            let Some(undecoded) = params
+                .and_then(raw_arguments)
+                .and_then(UndecodedArguments::new)
+            else {
                 return Err(error);
             };
             let mut target = read_target(params)?;
-            match odd {
-                OddArguments::Packed(text) => target.arguments_text = Some(text),
-                OddArguments::Object(object) => {
+            match undecoded {
+                UndecodedArguments::Packed(text) => target.arguments_text = Some(text),
+                UndecodedArguments::Object(object) => {
                     target.set_prompt_arguments(sent_arguments::read_prompt(object));
                 }
-                OddArguments::Unreadable(violation) => {
+                UndecodedArguments::Unreadable(violation) => {
                     target.unreadable = Some(Box::new(violation));
                 }
             }

@@ -35,8 +35,8 @@ pub(super) fn unknown_task(id: &str) -> Error {
 }
 
 /// Checks that the client declared the tasks extension, in revisions where tasks are an extension.
-pub(super) fn check_declared(rules: &RequestContext) -> Result<(), Error> {
-    if rules.revision.features().tasks_extension && !rules.capabilities.supports_tasks() {
+pub(super) fn check_tasks_declared(context: &RequestContext) -> Result<(), Error> {
+    if context.revision.features().tasks_extension && !context.capabilities.supports_tasks() {
         return Err(missing_extension("Methods of tasks cannot be called"));
     }
     Ok(())
@@ -52,22 +52,22 @@ pub(crate) async fn answer(
     caller: &Caller,
     id: &RequestId,
     params: Option<&RawValue>,
-    rules: &RequestContext,
+    context: &RequestContext,
 ) -> Result<OutgoingMessage, Error> {
-    check_declared(rules)?;
+    check_tasks_declared(context)?;
     let TaskParams { task_id } = read(params)?;
     let task = session
         .server
         .tasks()
-        .get(&caller.name, &task_id, rules.revision)
+        .get(&caller.name, &task_id, context.revision)
         .await;
     let task = task.ok_or_else(|| unknown_task(&task_id))?;
-    if !rules.revision.features().tasks_extension {
-        return Ok(session.encode_result(id, task.summary(), Some(rules.revision)));
+    if !context.revision.features().tasks_extension {
+        return Ok(session.encode_result(id, task.summary(), Some(context.revision)));
     }
     let mut detailed = task
         .detailed()
         .map_err(|what| call_response::internal_error(&what))?;
-    session.add_common_members(&mut detailed.summary, rules.revision);
+    session.add_common_members(&mut detailed.summary, context.revision);
     Ok(OutgoingMessage::response(jsonrpc::result(id, &detailed)))
 }

@@ -47,9 +47,9 @@ pub(crate) async fn answer(
     params: Option<&RawValue>,
 ) -> MethodResult {
     let params: InitializeParams<'_> = read(params)?;
-    let asked =
+    let requested =
         Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
-    let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
+    let revision = requested.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
     let info = params
         .client_info
@@ -85,7 +85,7 @@ pub(crate) async fn answer(
     // The client is notified of changes after this. Its next list requests include the plugins
     // loaded in the meantime.
     session
-        .known
+        .client_lists
         .reset(&caller.rights, session.server.lists().view(&caller.rights));
     Ok(result)
 }

@@ -7,12 +7,12 @@ use crate::session::change_notifications;
 use crate::session::client_session::{Session, SessionChannel};
 
 pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
-    let first = session.negotiated.send_if_modified(|negotiated| {
-        let first = negotiated.revision.is_some() && !negotiated.initialized;
-        negotiated.initialized = negotiated.revision.is_some();
-        first
+    let is_first = session.negotiated.send_if_modified(|negotiated| {
+        let was_uninitialized = negotiated.revision.is_some() && !negotiated.is_initialized;
+        negotiated.is_initialized = negotiated.revision.is_some();
+        was_uninitialized
     });
-    if first && session.channel == SessionChannel::Shared {
+    if is_first && session.channel == SessionChannel::Shared {
         let session = Arc::clone(session);
         let reply = reply.clone();
         tokio::spawn(async move {

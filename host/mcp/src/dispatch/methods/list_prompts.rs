@@ -33,7 +33,7 @@ impl PagedList for PromptList {
         prompt.size()
     }
 
-    fn shape(prompt: &Prompt, revision: Revision) -> impl Serialize {
+    fn to_serializable(prompt: &Prompt, revision: Revision) -> impl Serialize {
         definition_encoding::prompt(prompt, revision)
     }
 }

@@ -33,7 +33,7 @@ impl PagedList for ResourceList {
         resource.size()
     }
 
-    fn shape(resource: &ListedResource, revision: Revision) -> impl Serialize {
+    fn to_serializable(resource: &ListedResource, revision: Revision) -> impl Serialize {
         definition_encoding::listed_resource(resource, revision)
     }
 }

@@ -32,7 +32,7 @@ impl PagedList for SkillList {
         skill.size()
     }
 
-    fn shape(skill: &Skill, _revision: Revision) -> impl Serialize {
+    fn to_serializable(skill: &Skill, _revision: Revision) -> impl Serialize {
         &skill.entry
     }
 }

@@ -38,10 +38,10 @@ pub(crate) async fn answer(
         .tasks()
         .list(&caller.name, cursor.as_deref(), limit + 1, revision)
         .await;
-    let more = tasks.len() > limit;
+    let has_more = tasks.len() > limit;
     tasks.truncate(limit);
     let mut result = Map::new();
-    if let Some(last) = tasks.last().filter(|_| more) {
+    if let Some(last) = tasks.last().filter(|_| has_more) {
         result.insert("nextCursor".into(), last.id.as_ref().into());
     }
     result.insert(

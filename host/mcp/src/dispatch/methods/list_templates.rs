@@ -33,7 +33,7 @@ impl PagedList for TemplateList {
         template.size()
     }
 
-    fn shape(template: &ListedResource, revision: Revision) -> impl Serialize {
+    fn to_serializable(template: &ListedResource, revision: Revision) -> impl Serialize {
         definition_encoding::template(template, revision)
     }
 }

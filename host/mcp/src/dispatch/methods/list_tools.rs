@@ -38,7 +38,7 @@ impl PagedList for ToolList {
         server.portable_tool(&tool)
     }
 
-    fn shape(tool: &Tool, revision: Revision) -> impl Serialize {
+    fn to_serializable(tool: &Tool, revision: Revision) -> impl Serialize {
         definition_encoding::tool(tool, revision)
     }
 }

@@ -85,12 +85,12 @@ impl<'de, const BYTES: usize> Visitor<'de> for FilterNames<BYTES> {
 impl ListenFilter {
     /// Returns the list changes that the filter requests.
     fn list_changes(&self) -> Vec<ListChange> {
-        let wanted = |news: &ListChange| match news {
+        let is_requested = |change: &ListChange| match change {
             ListChange::Tools => self.tools_list_changed,
             ListChange::Prompts => self.prompts_list_changed,
             ListChange::Resources => self.resources_list_changed,
         };
-        ListChange::ALL.into_iter().filter(wanted).collect()
+        ListChange::ALL.into_iter().filter(is_requested).collect()
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn open(
     session: &Arc<Session>,
     caller: &Caller,
     request: &Request<'_>,
-    rules: &RequestContext,
+    context: &RequestContext,
     reply: &Outbox,
 ) -> Result<(), Error> {
     if !session.can_accept_request() {
@@ -115,16 +115,20 @@ pub(crate) fn open(
         ));
     }
     // Reservation for the filter until it is granted.
-    let held = session.intake.try_reserve(
+    let reserved = session.request_quota.try_reserve(
         &caller.name,
         request.params.map_or(0, |params| params.get().len()),
     );
-    let held =
-        held.map_err(|none| Error::new(INVALID_REQUEST, busy_rejection(none).reason.to_string()))?;
+    let reservation = reserved.map_err(|exhausted| {
+        Error::new(
+            INVALID_REQUEST,
+            busy_rejection(exhausted).reason.to_string(),
+        )
+    })?;
     let ListenParams {
         notifications: filter,
     } = read(request.params)?;
-    let known = session.server.lists().view(&caller.rights);
+    let initial_view = session.server.lists().view(&caller.rights);
     if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
         session
             .negotiated
@@ -132,41 +136,41 @@ pub(crate) fn open(
     }
     let registered = session
         .in_flight
-        .register(&request.id, session.life.ended.child_token());
+        .register(&request.id, session.shutdown.ended.child_token());
     let request = registered.ok_or_else(|| {
         Error::new(
             INVALID_REQUEST,
             "a request with this id is already in progress",
         )
     })?;
-    let told = Arc::clone(session);
+    let owned_session = Arc::clone(session);
     let caller = caller.clone();
     let reply = reply.clone();
-    let revision = rules.revision;
-    let declares_tasks = rules.capabilities.supports_tasks();
+    let revision = context.revision;
+    let declares_tasks = context.capabilities.supports_tasks();
     session.spawn(async move {
-        let session = told;
+        let session = owned_session;
         let id = &request.id;
         if !filter.resource_subscriptions.0.is_empty() {
             // The set of resources is complete when the plugins that existed at startup are loaded.
             tokio::select! {
                 () = session.server.loading().wait_for(LoadedPart::Everything) => {}
                 () = request.cancelled.cancelled() => {}
-                () = session.life.closing.cancelled() => {}
+                () = session.shutdown.closing.cancelled() => {}
             }
         }
         let subscriber = session.server.updates().subscriber();
         let mut granted = tokio::select! {
             granted = apply_filter(session.server.lists(), &caller, &subscriber, &filter) => granted,
             () = request.cancelled.cancelled() => Map::new(),
-            () = session.life.closing.cancelled() => Map::new(),
+            () = session.shutdown.closing.cancelled() => Map::new(),
         };
-        let news = filter.list_changes();
+        let list_changes = filter.list_changes();
         let ListenFilter { task_ids: FilterNames(ids), .. } = filter;
-        let watched = if declares_tasks { watch_tasks(&session, &caller, ids, revision).await } else { Vec::new() };
-        drop(held);
-        if !watched.is_empty() {
-            granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
+        let watched_tasks = if declares_tasks { watch_tasks(&session, &caller, ids, revision).await } else { Vec::new() };
+        drop(reservation);
+        if !watched_tasks.is_empty() {
+            granted.insert("taskIds".into(), watched_tasks.iter().map(|watched| Value::from(&*watched.id)).collect());
         }
         // The acknowledgement is the first message of the subscription.
         let meta = subscription_meta(id);
@@ -175,18 +179,18 @@ pub(crate) fn open(
         drop(acknowledged);
         let listening = async {
             tokio::select! {
-                () = notify_of_changes(&session, &caller, &news, &subscriber, known, &meta, &reply) => {}
-                () = notify_of_tasks(&session, &caller, watched, &meta, revision, &reply) => {}
+                () = notify_of_changes(&session, &caller, &list_changes, &subscriber, initial_view, &meta, &reply) => {}
+                () = notify_of_tasks(&session, &caller, watched_tasks, &meta, revision, &reply) => {}
             }
         };
-        let ends_here = tokio::select! {
+        let is_ended_by_server = tokio::select! {
             biased;
             () = request.cancelled.cancelled() => false,
-            () = session.life.closing.cancelled() => true,
+            () = session.shutdown.closing.cancelled() => true,
             () = reply.closed() => false,
             () = listening => false,
         };
-        if session.in_flight.finish(&request) && ends_here {
+        if session.in_flight.finish(&request) && is_ended_by_server {
             send_final_result(&session, id, revision, &reply).await;
         }
     });
@@ -198,32 +202,32 @@ pub(crate) fn open(
 async fn notify_of_changes(
     session: &Session,
     caller: &Caller,
-    news: &[ListChange],
+    list_changes: &[ListChange],
     subscriber: &UpdateSubscriber,
-    known: CallerView,
+    initial_view: CallerView,
     meta: &RawValue,
     reply: &Outbox,
 ) {
     let lists = async {
-        let mut told = known;
+        let mut notified_view = initial_view;
         let mut pace = NotificationPace::new();
-        while !news.is_empty()
+        while !list_changes.is_empty()
             && session
                 .server
                 .lists()
-                .wait_for_change(told.listing)
+                .wait_for_change(notified_view.version)
                 .await
                 .is_some()
         {
             pace.wait().await;
-            let now = session.server.lists().view(&caller.rights);
-            for news in news
+            let current_view = session.server.lists().view(&caller.rights);
+            for change in list_changes
                 .iter()
-                .filter(|news| news.digest(now) != news.digest(told))
+                .filter(|change| change.digest(current_view) != change.digest(notified_view))
             {
                 reply
                     .send(notification(
-                        news.method(),
+                        change.method(),
                         &SubscriptionParams {
                             notifications: None,
                             meta,
@@ -232,7 +236,7 @@ async fn notify_of_changes(
                     .await;
                 pace.mark_notified();
             }
-            told = now;
+            notified_view = current_view;
         }
         // The lists no longer change, but resources may.
         std::future::pending::<()>().await;
@@ -249,7 +253,7 @@ struct WatchedTask {
     /// Signals changes of the task; `None` if it has ended.
     changes: Option<watch::Receiver<u64>>,
     /// Reservation from the caller's byte quota.
-    _held: QuotaPortion,
+    _reservation: QuotaPortion,
 }
 
 /// Returns the caller's tasks among those that a filter names, as far as the quota allows.
@@ -260,7 +264,7 @@ async fn watch_tasks(
     revision: Revision,
 ) -> Vec<WatchedTask> {
     let tasks = session.server.tasks();
-    let mut watched = Vec::new();
+    let mut watched_tasks = Vec::new();
     for id in ids {
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;
@@ -270,27 +274,27 @@ async fn watch_tasks(
             .updates()
             .reserve_bytes(&caller.name, WATCHED_TASK_BYTES)
         {
-            Ok(held) => {
+            Ok(reservation) => {
                 let changes = tasks
                     .get_live(&caller.name, &id)
                     .map(|live| live.subscribe_changes());
-                watched.push(WatchedTask {
+                watched_tasks.push(WatchedTask {
                     id: id.into(),
                     changes,
-                    _held: held,
+                    _reservation: reservation,
                 });
             }
-            Err(none) => {
+            Err(exhausted) => {
                 tracing::debug!(
                     caller = caller.name,
                     "tasks not watched: {}",
-                    SubscriptionRefused::NoRoom(none)
+                    SubscriptionRefused::OverQuota(exhausted)
                 );
                 break;
             }
         }
     }
-    watched
+    watched_tasks
 }
 
 /// Reports the state of each task whenever it changes, and of ended tasks once. Changes while a
@@ -299,50 +303,50 @@ async fn watch_tasks(
 async fn notify_of_tasks(
     session: &Session,
     caller: &Caller,
-    watched: Vec<WatchedTask>,
+    watched_tasks: Vec<WatchedTask>,
     meta: &RawValue,
     revision: Revision,
     reply: &Outbox,
 ) {
-    let turn = &Mutex::new(());
-    let telling = watched.into_iter().map(|watched| async move {
+    let encoding_lock = &Mutex::new(());
+    let notifiers = watched_tasks.into_iter().map(|watched| async move {
         // Moves the whole struct, so that its reservation lasts as long as this future.
         let WatchedTask {
-            id: task,
+            id: task_id,
             mut changes,
-            _held,
+            _reservation,
         } = watched;
         loop {
-            let goes_on = match &mut changes {
+            let has_changed = match &mut changes {
                 Some(changes) => changes.changed().await.is_ok(),
                 None => false,
             };
-            let _turn = turn.lock().await;
-            let now = session
+            let _encoding_guard = encoding_lock.lock().await;
+            let current = session
                 .server
                 .tasks()
-                .get(&caller.name, &task, revision)
+                .get(&caller.name, &task_id, revision)
                 .await;
             // An expired task no longer exists.
-            let Some(now) = now else { return };
-            let Ok(mut detailed) = now.detailed() else {
+            let Some(task) = current else { return };
+            let Ok(mut detailed) = task.detailed() else {
                 return;
             };
             detailed.meta = Some(meta);
-            let told = OutgoingMessage::notification(jsonrpc::notification(
+            let message = OutgoingMessage::notification(jsonrpc::notification(
                 "notifications/tasks",
                 Some(&detailed),
             ));
             drop(detailed);
-            let ended = now.state.is_final() || !goes_on;
-            drop(now);
-            reply.send(told).await;
-            if ended {
+            let is_last = task.state.is_final() || !has_changed;
+            drop(task);
+            reply.send(message).await;
+            if is_last {
                 return;
             }
         }
     });
-    futures_util::future::join_all(telling).await;
+    futures_util::future::join_all(notifiers).await;
     std::future::pending::<()>().await;
 }
 
@@ -356,7 +360,7 @@ async fn apply_filter(
     let lists = filter
         .list_changes()
         .into_iter()
-        .map(|news| (news.filter_member().to_owned(), true.into()));
+        .map(|change| (change.filter_member().to_owned(), true.into()));
     let uris = subscribe(source, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
@@ -370,14 +374,14 @@ async fn subscribe(
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
 ) -> Vec<String> {
-    let spelled = |uri: &String| source.listed_uri(uri).unwrap_or_else(|| uri.clone());
-    let wanted: Vec<String> = filter
+    let to_listed_uri = |uri: &String| source.listed_uri(uri).unwrap_or_else(|| uri.clone());
+    let requested_uris: Vec<String> = filter
         .resource_subscriptions
         .0
         .iter()
-        .map(spelled)
+        .map(to_listed_uri)
         .collect();
-    let mut uris = caller.filter_readable(wanted.iter()).await;
+    let mut uris = caller.filter_readable(requested_uris.iter()).await;
     uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
         Err(refused) => {

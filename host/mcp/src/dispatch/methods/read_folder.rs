@@ -50,7 +50,11 @@ pub(crate) async fn answer(
         limit: session.server.options().page_size,
         rights: &caller.rights,
     });
-    let TypedPage { items, more, .. } = page
+    let TypedPage {
+        items,
+        has_more: more,
+        ..
+    } = page
         .and_then(read_page::<ResourceList>)
         .ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
     let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;

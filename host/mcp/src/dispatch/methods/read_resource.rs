@@ -25,11 +25,11 @@ struct ReadResourceParams {
 pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
     let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > MAX_URI_BYTES {
-        let what = format!(
+        let reason = format!(
             "the URI of a resource has at most {MAX_URI_BYTES} bytes, and this one has {}",
             uri.len()
         );
-        return Err(Error::new(INVALID_PARAMS, what));
+        return Err(Error::new(INVALID_PARAMS, reason));
     }
     Ok(EntryParams::new(CallRequest::Resource { uri }, meta))
 }

@@ -18,6 +18,6 @@ pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> MethodResu
     let SetLevelParams { level } = read(params)?;
     session
         .negotiated
-        .send_modify(|negotiated| negotiated.log = level);
+        .send_modify(|negotiated| negotiated.min_log_level = level);
     Ok(Map::new())
 }

@@ -46,22 +46,22 @@ pub(crate) async fn open(
     }
     let registered = session
         .in_flight
-        .register(&request.id, session.life.ended.child_token());
+        .register(&request.id, session.shutdown.ended.child_token());
     let request = registered.ok_or_else(|| {
         Error::new(
             INVALID_REQUEST,
             "a request with this id is already in progress",
         )
     })?;
-    let waiting = Arc::clone(session);
+    let owned_session = Arc::clone(session);
     let owner = caller.name.clone();
     let reply = reply.clone();
     session.spawn(async move {
-        let session = waiting;
+        let session = owned_session;
         let answer = tokio::select! {
             biased;
             () = request.cancelled.cancelled() => None,
-            () = session.life.closing.cancelled() => {
+            () = session.shutdown.closing.cancelled() => {
                 Some(Err(Error::new(INVALID_REQUEST, "The server is shutting down.")))
             }
             () = reply.closed() => None,
@@ -103,14 +103,16 @@ async fn wait_until_ended(
         if task.state.is_final() {
             return Ok(task);
         }
-        if let (TaskState::InputRequired(_), Ok(_asking)) = (&task.state, live.asking.try_lock()) {
+        if let (TaskState::InputRequired(_), Ok(_asking)) =
+            (&task.state, live.asking_lock.try_lock())
+        {
             ask_client(session, owner, &live, request, revision, reply).await;
             continue;
         }
         tokio::select! {
             ended = states.changed() => drop(ended),
             // The request that sent the questions has ended.
-            _asking = live.asking.lock(), if matches!(task.state, TaskState::InputRequired(_)) => {}
+            _asking = live.asking_lock.lock(), if matches!(task.state, TaskState::InputRequired(_)) => {}
         }
     }
 }
@@ -125,8 +127,11 @@ async fn ask_client(
     revision: Revision,
     reply: &Outbox,
 ) {
-    let open = live.unanswered();
-    let questions = open.iter().map(|asked| asked.question.clone()).collect();
+    let open_questions = live.unanswered();
+    let questions = open_questions
+        .iter()
+        .map(|open_question| open_question.question.clone())
+        .collect();
     let mut journal = CallJournal::default();
     let id = live.task().id.clone();
     let stream = QuestionStream {
@@ -136,23 +141,23 @@ async fn ask_client(
         cancelled: &request.cancelled,
         task: Some(&id),
     };
-    let asked = tokio::select! {
+    let answers = tokio::select! {
         biased;
         () = wait_until_answered(live) => return,
         asked = elicitation::ask_client(&stream, questions, &mut journal) => asked,
     };
-    match asked {
-        Ok(held) => {
+    match answers {
+        Ok(reservation) => {
             // Each answer is reserved again, for the call.
-            drop(held);
-            for asked in &open {
-                let Some(answer) = journal.answers.remove(&asked.question.key) else {
+            drop(reservation);
+            for open_question in &open_questions {
+                let Some(answer) = journal.answers.remove(&open_question.question.key) else {
                     continue;
                 };
-                let take = |bytes| session.intake.try_reserve(owner, bytes);
-                if live.answer(&asked.key, answer, take).is_err() {
-                    let what = "There is no capacity for the client's answers: too many requests are running or queued.";
-                    live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
+                let reserve = |bytes| session.request_quota.try_reserve(owner, bytes);
+                if live.answer(&open_question.key, answer, reserve).is_err() {
+                    let reason = "There is no capacity for the client's answers: too many requests are running or queued.";
+                    live.fail_questions(CallFailure::Call(CallError::Failed(reason.to_owned())));
                 }
             }
         }

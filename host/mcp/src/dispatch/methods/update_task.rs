@@ -4,7 +4,7 @@ use serde_json::Map;
 use serde_json::value::RawValue;
 
 use super::MethodResult;
-use super::get_task::{TaskParams, check_declared, unknown_task};
+use super::get_task::{TaskParams, check_tasks_declared, unknown_task};
 use crate::host::caller::Caller;
 use crate::plugin_request::input_responses::RetryInput;
 use crate::plugin_request::params_memory::busy_rejection;
@@ -18,14 +18,14 @@ pub(crate) async fn answer(
     session: &Session,
     caller: &Caller,
     params: Option<&RawValue>,
-    rules: &RequestContext,
+    context: &RequestContext,
 ) -> MethodResult {
-    check_declared(rules)?;
+    check_tasks_declared(context)?;
     let TaskParams { task_id } = read(params)?;
     let RetryInput { responses, .. } = RetryInput::read(params)?;
     let tasks = session.server.tasks();
     if tasks
-        .get(&caller.name, &task_id, rules.revision)
+        .get(&caller.name, &task_id, context.revision)
         .await
         .is_none()
     {
@@ -33,9 +33,12 @@ pub(crate) async fn answer(
     }
     if let Some(live) = tasks.get_live(&caller.name, &task_id) {
         for (key, answer) in responses {
-            let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
-            live.answer(&key, answer, held).map_err(|none| {
-                Error::new(INVALID_REQUEST, busy_rejection(none).reason.to_string())
+            let reserve = |bytes| session.request_quota.try_reserve(&caller.name, bytes);
+            live.answer(&key, answer, reserve).map_err(|exhausted| {
+                Error::new(
+                    INVALID_REQUEST,
+                    busy_rejection(exhausted).reason.to_string(),
+                )
             })?;
         }
     }

@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use super::*;
 
 /// Returns the URIs of which the subscriber would be notified now.
-fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
+fn take_notifications(subscriber: &UpdateSubscriber) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(uri) = subscriber.next_change(|_| true).now_or_never() {
         assert!(subscriber.clear_mark(&uri));
@@ -28,11 +28,17 @@ fn a_subscriber_is_notified_once_of_each_subscribed_uri() {
         updates.notify_changed("a://x");
         updates.notify_changed("a://other");
     }
-    assert_eq!(told(&ada), ["a://y/z", "a://x"]);
-    assert_eq!(told(&bob), ["a://x"]);
+    assert_eq!(take_notifications(&ada), ["a://y/z", "a://x"]);
+    assert_eq!(take_notifications(&bob), ["a://x"]);
     ada.remove("a://x");
     updates.notify_changed("a://x");
-    assert_eq!((told(&ada).len(), told(&bob).len()), (0, 1));
+    assert_eq!(
+        (
+            take_notifications(&ada).len(),
+            take_notifications(&bob).len()
+        ),
+        (0, 1)
+    );
 }
 
 #[test]
@@ -42,7 +48,7 @@ fn a_change_marks_the_ancestors_of_a_resource() {
         let subscriber = updates.subscriber();
         subscriber.add("ada", named).unwrap();
         updates.notify_changed(changed);
-        told(&subscriber) == [named]
+        take_notifications(&subscriber) == [named]
     };
     assert!(
         told("a://b", "a://b/c/d") && told("a://b/", "a://b/c/d") && told("a://b/c", "a://b/c/d")
@@ -81,7 +87,7 @@ fn a_change_waits_for_a_stream_that_may_report_it() {
             .now_or_never()
             .is_none()
     );
-    assert_eq!(told(&subscriber), ["a:1"]);
+    assert_eq!(take_notifications(&subscriber), ["a:1"]);
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
         .find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
     assert_eq!(
         refused,
-        Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(
+        Some(SubscriptionRefused::OverQuota(QuotaExhausted::Own(
             MAX_CALLER_BYTES
         )))
     );
@@ -144,5 +150,5 @@ fn a_cleared_subscription_reports_no_changes() {
     updates.notify_changed("a:1");
     subscriber.clear();
     updates.notify_changed("a:1");
-    assert!(told(&subscriber).is_empty() && updates.subscriptions().is_empty());
+    assert!(take_notifications(&subscriber).is_empty() && updates.subscriptions().is_empty());
 }

@@ -29,7 +29,7 @@ const TALLY_FILE: &str = "record";
 const FILE_PREFIX: &str = "used-";
 
 /// The effect of a replaced secret, for the log.
-const REPLACED: &str = "calls that wait for answers cannot be continued";
+const REPLACED_SECRET_EFFECT: &str = "calls that wait for answers cannot be continued";
 
 /// The directory of a record.
 pub(super) struct RecordFolder {
@@ -71,21 +71,21 @@ impl RecordFolder {
     pub(super) fn load_identity(&self) -> io::Result<StateIdentity> {
         self.identity(
             self.folder
-                .load_or_create_key(self.secret_file(), REPLACED)?,
+                .load_or_create_key(self.secret_file(), REPLACED_SECRET_EFFECT)?,
         )
     }
 
     /// Replaces the secret, and with it the record. States that were issued until `now` are not
     /// accepted any more. Logs this.
     pub(super) fn renew(&self, locked: &LockedTally, now: u64) -> io::Result<StateIdentity> {
-        let cure = if self.shared_key.is_some() {
+        let consequence = if self.shared_key.is_some() {
             "request states that were issued until now are refused"
         } else {
             "a new key replaces the old one"
         };
         tracing::warn!(
             "the record of used request states in {} is missing, shorter than it was, or damaged: so that no answer \
-             counts twice, {cure}, and {REPLACED}",
+             counts twice, {consequence}, and {REPLACED_SECRET_EFFECT}",
             self.folder.path.display()
         );
         let identity = self.identity(self.folder.replace_key(self.secret_file())?)?;
@@ -165,8 +165,11 @@ impl LockedTally {
 
     /// Writes the tally.
     pub(super) fn write(&self, tally: &RecordTally, identity: &StateIdentity) -> io::Result<()> {
-        let full = || io::Error::other("the record has too many periods: was the clock set back?");
-        let bytes = tally.encode(&identity.secret).ok_or_else(full)?;
+        let too_many_periods =
+            || io::Error::other("the record has too many periods: was the clock set back?");
+        let bytes = tally
+            .encode(&identity.secret)
+            .ok_or_else(too_many_periods)?;
         self.0.write_all_at(&bytes, 0)?;
         self.0.set_len(TALLY_BYTES as u64)?;
         self.0.sync_data()

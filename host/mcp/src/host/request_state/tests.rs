@@ -89,7 +89,7 @@ fn a_state_survives_sealing() {
     let state = seal(&states);
     let opened = states.unseal(&state, bound()).unwrap();
     assert_eq!(
-        (opened.asked, opened.journal),
+        (opened.question_keys, opened.journal),
         (vec!["ok".to_owned()], journal())
     );
     assert!(state.len() < 400, "{}", state.len());
@@ -215,7 +215,7 @@ proptest! {
         let states = states(None, &clock());
         let state = states.seal(bound(), asked.clone(), journal.clone()).unwrap();
         let opened = states.unseal(&state, bound()).unwrap();
-        prop_assert_eq!((opened.asked, opened.journal), (asked, journal));
+        prop_assert_eq!((opened.question_keys, opened.journal), (asked, journal));
     }
 }
 
@@ -513,7 +513,7 @@ async fn a_record_lost_before_a_restart_invalidates_earlier_states() {
             let expected = if key.is_none() {
                 InvalidState::Tampered
             } else {
-                InvalidState::Elsewhere
+                InvalidState::OtherServer
             };
             for state in [&used, &other] {
                 assert_eq!(
@@ -653,7 +653,7 @@ fn a_key_can_be_shared() {
         .unwrap();
     assert_eq!(
         there.unseal(&seal(&here), bound()).err(),
-        Some(InvalidState::Elsewhere),
+        Some(InvalidState::OtherServer),
         "it asks for an approval"
     );
 }
@@ -700,7 +700,7 @@ fn an_approval_is_valid_only_on_the_server_that_requested_it() {
         let expected = if approval == ApprovalState::Unasked {
             None
         } else {
-            Some(InvalidState::Elsewhere)
+            Some(InvalidState::OtherServer)
         };
         assert_eq!(there.err(), expected, "{approval:?}");
     }

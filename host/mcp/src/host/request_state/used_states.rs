@@ -51,7 +51,7 @@ pub(super) struct UsedStates {
 struct ExpiryPeriod {
     ids: HashSet<StateId>,
     /// Number of entries that each caller used on this server.
-    by: HashMap<Box<str>, usize>,
+    uses_by_caller: HashMap<Box<str>, usize>,
     /// The records so far, of this server and of others.
     tally: PeriodTally,
 }
@@ -124,10 +124,10 @@ impl UsedStates {
             // States of an earlier secret are not accepted anyway.
             locked.write(&RecordTally::default(), &identity)?;
         } else if let Some(tally) = locked.read(&identity)?
-            && let Some(read) = read_periods(&folder, &tally, period_number(now))?
+            && let Some(stored_periods) = read_periods(&folder, &tally, period_number(now))?
         {
             identity.not_before = tally.not_before;
-            periods = read;
+            periods = stored_periods;
         } else {
             identity = folder.renew(&locked, now)?;
         }
@@ -163,14 +163,14 @@ impl UsedStates {
             }
             if period.tally.records >= MAX_PERIOD_RECORDS
                 || period
-                    .by
+                    .uses_by_caller
                     .get(caller)
-                    .is_some_and(|taken| *taken >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
+                    .is_some_and(|uses| *uses >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
             {
                 return Err(TicketRefused::Full);
             }
             period.append_record(file, REDEEMED_MARK, ticket.id)?;
-            *period.by.entry(caller.into()).or_default() += 1;
+            *period.uses_by_caller.entry(caller.into()).or_default() += 1;
             Ok(())
         })
     }
@@ -224,13 +224,13 @@ impl UsedStates {
         if !period.read_new_records(&mut file, expected)? {
             return self.replace_identity(folder, &locked, &identity, &mut periods, now);
         }
-        let done = work(period, Some(&mut file));
+        let outcome = work(period, Some(&mut file));
         if period.tally != expected {
             tally.periods = tally.periods.split_off(&current);
             tally.periods.insert(number, period.tally);
             locked.write(&tally, &identity)?;
         }
-        done
+        outcome
     }
 
     /// Takes over the identity of another server that has found the record lost, or creates a new
@@ -239,19 +239,19 @@ impl UsedStates {
         &self,
         folder: &RecordFolder,
         locked: &LockedTally,
-        before: &StateIdentity,
+        previous: &StateIdentity,
         periods: &mut BTreeMap<u64, ExpiryPeriod>,
         now: u64,
     ) -> Result<(), TicketRefused> {
         let stored = folder.load_identity()?;
         let mut identity = match locked.read(&stored)? {
-            Some(tally) if stored.secret != before.secret => StateIdentity {
+            Some(tally) if stored.secret != previous.secret => StateIdentity {
                 not_before: tally.not_before,
                 ..stored
             },
             _ => folder.renew(locked, now)?,
         };
-        identity.epoch = before.epoch + 1;
+        identity.epoch = previous.epoch + 1;
         periods.clear();
         self.identity.store(Arc::new(identity));
         Err(TicketRefused::Lost)
@@ -285,26 +285,30 @@ impl ExpiryPeriod {
     /// last call. Returns whether the file has the records that were read before and those that the
     /// tally expects.
     fn read_new_records(&mut self, file: &mut File, expected: PeriodTally) -> io::Result<bool> {
-        let known = self.tally.records.max(expected.records);
-        if file.metadata()?.len() < (known * RECORD_BYTES) as u64 {
+        let min_records = self.tally.records.max(expected.records);
+        if file.metadata()?.len() < (min_records * RECORD_BYTES) as u64 {
             return Ok(false);
         }
         file.seek(SeekFrom::Start((self.tally.records * RECORD_BYTES) as u64))?;
-        let mut new = Vec::new();
-        let most = (MAX_PERIOD_RECORDS - self.tally.records.min(MAX_PERIOD_RECORDS)) * RECORD_BYTES;
-        Read::by_ref(file).take(most as u64).read_to_end(&mut new)?;
-        let torn = new.len() % RECORD_BYTES;
-        if torn > 0 {
+        let mut new_records = Vec::new();
+        let max_new_bytes =
+            (MAX_PERIOD_RECORDS - self.tally.records.min(MAX_PERIOD_RECORDS)) * RECORD_BYTES;
+        Read::by_ref(file)
+            .take(max_new_bytes as u64)
+            .read_to_end(&mut new_records)?;
+        let torn_bytes = new_records.len() % RECORD_BYTES;
+        if torn_bytes > 0 {
             // The machine stopped during this write. The torn record, filled up with zeros, is not
             // the id of a state.
-            let filling = vec![0; RECORD_BYTES - torn];
+            let filling = vec![0; RECORD_BYTES - torn_bytes];
             file.write_all(&filling)?;
-            new.extend(filling);
+            new_records.extend(filling);
         }
         // A crash leaves records that the tally does not count yet. They are applied too.
-        let is_expected = |own: PeriodTally| own.records != expected.records || own == expected;
+        let is_expected =
+            |tally: PeriodTally| tally.records != expected.records || tally == expected;
         let mut intact = is_expected(self.tally);
-        for record in new.as_chunks::<RECORD_BYTES>().0 {
+        for record in new_records.as_chunks::<RECORD_BYTES>().0 {
             self.apply_record(record);
             intact &= is_expected(self.tally);
         }
@@ -318,8 +322,8 @@ impl ExpiryPeriod {
         id: StateId,
     ) -> Result<(), TicketRefused> {
         let mut record = [kind; RECORD_BYTES];
-        if let Some(place) = record.last_chunk_mut() {
-            *place = id;
+        if let Some(id_bytes) = record.last_chunk_mut() {
+            *id_bytes = id;
         }
         if let Some(file) = file {
             file.write_all(&record)?;

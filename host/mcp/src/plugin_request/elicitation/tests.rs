@@ -14,13 +14,13 @@ use toolbay_model::{
 };
 
 use crate::host::interface::ClientCall;
-use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer};
+use crate::host::operator_answers::{OperatorAnswer, OperatorReply};
 use crate::host::request_state::{self, RequestStates};
 use crate::protocol::revision::Revision;
 use crate::testing::revision_changes::revision_changes;
-use crate::testing::stub_host::Stub;
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions::{everything, question, said};
+use crate::testing::stub_host::StubServer;
+use crate::testing::test_peer::TestPeer;
+use crate::testing::test_questions::{all_capabilities, question, text_reply};
 
 /// The revisions with sessions.
 fn with_sessions() -> impl Iterator<Item = Revision> {
@@ -31,8 +31,8 @@ fn with_sessions() -> impl Iterator<Item = Revision> {
 
 fn host(
     script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
-) -> Arc<Stub> {
-    Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
+) -> Arc<StubServer> {
+    StubServer::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
 }
 
 /// Ends a run with these questions.
@@ -55,12 +55,12 @@ fn until(seconds: u64) -> u64 {
 }
 
 /// A plugin that asks one question and returns the answer.
-fn asking(kind: QuestionKind) -> Arc<Stub> {
+fn asking(kind: QuestionKind) -> Arc<StubServer> {
     host(move |call| {
         Some(Ok(match call.journal.answers.get("k") {
-            Some(answer) => said(answer),
+            Some(answer) => text_reply(answer),
             None if call.answerable.contains(kind) => ask(call, &[("k", kind)]),
-            None => said("not asked"),
+            None => text_reply("not asked"),
         }))
     })
 }
@@ -77,7 +77,8 @@ async fn every_kind_of_question_in_every_revision_with_sessions() {
     for kind in QuestionKind::ALL {
         let mut requests = Vec::new();
         for revision in with_sessions() {
-            let mut peer = Peer::declaring(asking(kind), revision, everything()).await;
+            let mut peer =
+                TestPeer::with_capabilities(asking(kind), revision, all_capabilities()).await;
             let id = peer.call().await;
             let mut message = peer.receive().await;
             requests.push((
@@ -99,7 +100,7 @@ async fn every_kind_of_question_in_every_revision_with_sessions() {
                     text(&message).to_owned()
                 },
             ));
-            assert!(peer.already().is_none() && peer.session.in_flight.is_empty());
+            assert!(peer.try_receive().is_none() && peer.session.in_flight.is_empty());
         }
         writeln!(shown, "{kind:?}\n{}", revision_changes(requests)).unwrap();
     }
@@ -117,7 +118,8 @@ async fn prompts_and_resources_ask_too_and_completions_do_not() {
             None => Ok(ask(call, &[("k", QuestionKind::Roots)])),
         })
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     for (method, params, member) in [
         ("prompts/get", json!({"name": "a"}), "messages"),
         ("resources/read", json!({"uri": "test://a"}), "contents"),
@@ -131,7 +133,7 @@ async fn prompts_and_resources_ask_too_and_completions_do_not() {
     }
     let params =
         json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x", "value": ""}});
-    let response = peer.ask("completion/complete", params).await;
+    let response = peer.request_response("completion/complete", params).await;
     assert!(response["result"].get("completion").is_some(), "{response}");
 }
 
@@ -147,16 +149,17 @@ async fn several_questions_are_answered_in_any_order_and_rounds_add_up() {
         } else if !answers.contains_key("c") {
             ask(call, &[("c", QuestionKind::Roots)])
         } else {
-            said(&format!("{} {answers:?}", call.journal.rounds))
+            text_reply(&format!("{} {answers:?}", call.journal.rounds))
         }))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     peer.call().await;
     let first = peer.receive().await;
     let second = peer.receive().await;
     assert_ne!(first["id"], second["id"]);
     peer.answer(&second, json!({"n": 2})).await;
-    assert!(peer.already().is_none());
+    assert!(peer.try_receive().is_none());
     peer.answer(&first, json!({"n": 1})).await;
     let third = peer.receive().await;
     peer.answer(&third, json!({"n": 3})).await;
@@ -184,7 +187,12 @@ async fn a_client_that_rejects_declines_or_cancels_a_form_and_fails_everything_e
         QuestionKind::Roots,
     ] {
         for (code, message) in errors {
-            let mut peer = Peer::declaring(asking(kind), Revision::V2025_11_25, everything()).await;
+            let mut peer = TestPeer::with_capabilities(
+                asking(kind),
+                Revision::V2025_11_25,
+                all_capabilities(),
+            )
+            .await;
             peer.call().await;
             let question = peer.receive().await;
             let error = json!({"code": code, "message": message});
@@ -206,7 +214,8 @@ async fn one_error_withdraws_the_other_questions() {
             &[("a", QuestionKind::Roots), ("b", QuestionKind::Roots)],
         )))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_06_18, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_06_18, all_capabilities()).await;
     peer.call().await;
     let first = peer.receive().await;
     let second = peer.receive().await;
@@ -224,10 +233,10 @@ async fn one_error_withdraws_the_other_questions() {
 async fn hostile_answers_fail_the_call_and_nothing_else() {
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Roots),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     for hostile in ["[]", "null", "7", "\"text\"", &long, &deep] {
@@ -253,10 +262,10 @@ async fn hostile_answers_fail_the_call_and_nothing_else() {
 
 #[tokio::test]
 async fn answers_that_nobody_waits_for_are_ignored() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Roots),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     peer.call().await;
@@ -270,36 +279,38 @@ async fn answers_that_nobody_waits_for_are_ignored() {
         &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "what?"}}),
     )
     .await;
-    assert!(peer.already().is_none());
+    assert!(peer.try_receive().is_none());
     peer.answer(&question, json!({"n": 1})).await;
     peer.answer(&question, json!({"n": 2})).await;
     assert_eq!(text(&peer.receive().await), r#"{"n":1}"#);
     peer.answer(&question, json!({"n": 3})).await;
-    assert!(peer.already().is_none());
+    assert!(peer.try_receive().is_none());
 }
 
 #[tokio::test]
 async fn another_session_cannot_answer() {
     let host = asking(QuestionKind::Roots);
-    let mut one = Peer::declaring(host.clone(), Revision::V2025_11_25, everything()).await;
-    let mut other = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut one =
+        TestPeer::with_capabilities(host.clone(), Revision::V2025_11_25, all_capabilities()).await;
+    let mut other =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     one.call().await;
     other.call().await;
     let question = one.receive().await;
     let its_own = other.receive().await;
     assert_ne!(question["id"], its_own["id"]);
     other.answer(&question, json!({"stolen": true})).await;
-    assert!(other.already().is_none() && one.already().is_none());
+    assert!(other.try_receive().is_none() && one.try_receive().is_none());
     one.answer(&question, json!({"n": 1})).await;
     assert_eq!(text(&one.receive().await), r#"{"n":1}"#);
 }
 
 #[tokio::test]
 async fn a_call_can_be_cancelled_while_it_waits() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Form),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     let id = peer.call().await;
@@ -319,10 +330,10 @@ async fn a_call_can_be_cancelled_while_it_waits() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_leaves_nothing_behind() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Form),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     for _ in 0..50 {
@@ -332,21 +343,21 @@ async fn a_client_that_goes_away_leaves_nothing_behind() {
         peer.receive().await;
     }
     assert!(!peer.session.in_flight.is_empty());
-    peer.go_away();
+    peer.disconnect();
     // Waits for every call.
     peer.session
         .end(Duration::from_hours(1), std::future::pending())
         .await;
     assert!(peer.session.in_flight.is_empty());
-    assert_eq!(peer.session.intake.of("stdio"), 0);
+    assert_eq!(peer.session.request_quota.of("stdio"), 0);
 }
 
 #[tokio::test]
 async fn a_session_that_ends_does_not_wait_for_people() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Form),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     peer.call().await;
@@ -371,7 +382,8 @@ async fn nobody_waits_longer_than_the_limit() {
         interview.journal.until = request_state::unix_millis_now() + 30;
         Some(Ok(CallReply::Questions(interview)))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     peer.call().await;
     let question = peer.receive().await;
     let withdrawn = peer.receive().await;
@@ -389,7 +401,7 @@ async fn answers_are_not_lost_because_others_are_served() {
     let rejections = AtomicUsize::new(0);
     let host = host(move |call| {
         Some(match call.journal.answers.get("k") {
-            Some(answer) if rejections.load(Ordering::Relaxed) == 3 => Ok(said(answer)),
+            Some(answer) if rejections.load(Ordering::Relaxed) == 3 => Ok(text_reply(answer)),
             Some(_) => {
                 rejections.fetch_add(1, Ordering::Relaxed);
                 Err(CallFailure::Rejected(CallRejection {
@@ -400,7 +412,8 @@ async fn answers_are_not_lost_because_others_are_served() {
             None => Ok(ask(call, &[("k", QuestionKind::Roots)])),
         })
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     peer.call().await;
     let question = peer.receive().await;
     peer.answer(&question, json!({"n": 1})).await;
@@ -416,7 +429,8 @@ async fn answers_are_not_lost_because_others_are_served() {
             retry_after,
         })))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     peer.call().await;
     let question = peer.receive().await;
     peer.answer(&question, json!({"n": 1})).await;
@@ -437,12 +451,13 @@ async fn memory_of_a_waiting_call_counts_against_its_caller() {
                 .find(|key| !answers.contains_key(*key))
             {
                 Some(key) => ask(call, &[(key, QuestionKind::Form)]),
-                None => said("done"),
+                None => text_reply("done"),
             },
         ))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let intake = Arc::clone(&peer.session.intake);
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
+    let intake = Arc::clone(&peer.session.request_quota);
     let name = peer.session.opener.name.clone();
     peer.call().await;
     let first = peer.receive().await;
@@ -473,19 +488,21 @@ async fn the_operators_copy_of_a_question_counts_against_the_caller_or_is_not_ke
             .journal
             .answers
             .get("k")
-            .map_or(asked, |answer| said(answer))))
+            .map_or(asked, |answer| text_reply(answer))))
     });
-    let mut peer = Peer::declaring(Arc::clone(&host), Revision::V2025_11_25, everything()).await;
-    let intake = Arc::clone(&peer.session.intake);
+    let mut peer =
+        TestPeer::with_capabilities(Arc::clone(&host), Revision::V2025_11_25, all_capabilities())
+            .await;
+    let intake = Arc::clone(&peer.session.request_quota);
     let name = peer.session.opener.name.clone();
-    let answered = || AnsweredElsewhere {
+    let answered = || OperatorReply {
         key: "k".to_owned(),
         answer: "yes".to_owned(),
-        by: "ada".to_owned(),
+        operator: "ada".to_owned(),
     };
 
     let (sender, receiver) = oneshot::channel();
-    host.answered_by(OperatorAnswer::new(receiver, ()));
+    host.set_operator_answer(OperatorAnswer::new(receiver, ()));
     peer.call().await;
     let question = peer.receive().await;
     assert!(
@@ -504,7 +521,7 @@ async fn the_operators_copy_of_a_question_counts_against_the_caller_or_is_not_ke
     }
     taken.pop();
     let (sender, receiver) = oneshot::channel();
-    host.answered_by(OperatorAnswer::new(receiver, ()));
+    host.set_operator_answer(OperatorAnswer::new(receiver, ()));
     peer.call().await;
     let question = peer.receive().await;
     assert_eq!(question["method"], "elicitation/create", "{question}");
@@ -525,8 +542,9 @@ async fn a_call_without_memory_for_its_answers_cannot_wait() {
         }
         Some(Ok(asked))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let intake = Arc::clone(&peer.session.intake);
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
+    let intake = Arc::clone(&peer.session.request_quota);
     let name = peer.session.opener.name.clone();
     let mut taken = Vec::new();
     while let Ok(portion) = intake.try_reserve(&name, 1 << 20) {
@@ -552,7 +570,8 @@ async fn a_plugin_that_changed_meanwhile_is_not_entered() {
             Err(CallFailure::Outdated)
         })
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     peer.call().await;
     let question = peer.receive().await;
     peer.answer(&question, json!({})).await;
@@ -568,37 +587,40 @@ async fn a_plugin_that_changed_meanwhile_is_not_entered() {
 #[tokio::test]
 async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing_never() {
     let mut peer =
-        Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, json!({})).await;
+        TestPeer::with_capabilities(asking(QuestionKind::Form), Revision::V2025_11_25, json!({}))
+            .await;
     peer.call().await;
     assert_eq!(text(&peer.receive().await), "not asked");
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Form),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     peer.session
         .negotiated
-        .send_modify(|negotiated| negotiated.initialized = false);
+        .send_modify(|negotiated| negotiated.is_initialized = false);
     peer.call().await;
     assert_eq!(
-        peer.ask("ping", json!({})).await["result"],
+        peer.request_response("ping", json!({})).await["result"],
         json!({}),
         "it is the first message that the client receives"
     );
     peer.session
         .negotiated
-        .send_modify(|negotiated| negotiated.initialized = true);
+        .send_modify(|negotiated| negotiated.is_initialized = true);
     assert_eq!(peer.receive().await["method"], "elicitation/create");
     // If the sandbox returns a question anyway, nothing is sent.
     let host = host(|call| Some(Ok(ask(call, &[("k", QuestionKind::Url)]))));
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         host.clone(),
         Revision::V2025_11_25,
         json!({"elicitation": {}}),
     )
     .await;
-    let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];
+    let error = &peer
+        .request_response("tools/call", json!({"name": "a"}))
+        .await["error"];
     assert_eq!(
         (&error["code"], &error["data"]),
         (
@@ -606,19 +628,20 @@ async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing
             &json!({"requiredCapabilities": {"elicitation": {"url": {}}}})
         )
     );
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, json!({})).await;
+    let mut peer = TestPeer::with_capabilities(host, Revision::V2025_11_25, json!({})).await;
     assert_eq!(
-        peer.ask("tools/call", json!({"name": "a"})).await["error"]["code"],
+        peer.request_response("tools/call", json!({"name": "a"}))
+            .await["error"]["code"],
         -32603
     );
 }
 
 #[tokio::test]
 async fn questions_and_answers_of_a_batch() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Roots),
         Revision::V2025_03_26,
-        everything(),
+        all_capabilities(),
     )
     .await;
     let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "a"}});
@@ -642,10 +665,10 @@ async fn questions_and_answers_of_a_batch() {
 
 #[tokio::test]
 async fn progress_grows_over_all_entries() {
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Roots),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     // The plugin reports the same progress in each run.
@@ -671,7 +694,8 @@ async fn the_open_questions_of_a_session_are_bounded() {
             .collect();
         Some(Ok(ask(call, &questions)))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     let mut first = 0;
     for _ in 0..256 {
         let id = peer.call().await;
@@ -723,10 +747,10 @@ async fn a_thousand_waiting_calls_cost_little() {
         println!("{text}");
         return;
     }
-    let mut peer = Peer::declaring(
+    let mut peer = TestPeer::with_capabilities(
         asking(QuestionKind::Form),
         Revision::V2025_11_25,
-        everything(),
+        all_capabilities(),
     )
     .await;
     let mut last = Vec::new();
@@ -753,5 +777,5 @@ async fn a_thousand_waiting_calls_cost_little() {
             .await;
         assert_eq!(text(&peer.receive().await), r#"{"action":"decline"}"#);
     }
-    assert_eq!(peer.session.intake.of("stdio"), 0);
+    assert_eq!(peer.session.request_quota.of("stdio"), 0);
 }

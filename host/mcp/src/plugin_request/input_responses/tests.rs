@@ -16,9 +16,9 @@ use toolbay_private::PrivateFolder;
 use crate::host::interface::ClientCall;
 use crate::host::request_state::RequestStates;
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::Stub;
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions::{everything, question, said};
+use crate::testing::stub_host::StubServer;
+use crate::testing::test_peer::TestPeer;
+use crate::testing::test_questions::{all_capabilities, question, text_reply};
 
 /// The edition of the plugin.
 const EDITION: Digest = Digest::new([1; 32]);
@@ -33,11 +33,11 @@ fn stored(folder: &Path) -> RequestStates {
     RequestStates::open(PrivateFolder::open(folder, "tests").unwrap(), None).unwrap()
 }
 
-async fn client(states: RequestStates, script: Script) -> Peer {
-    Peer::declaring(
-        Stub::scripted(states, script),
+async fn client(states: RequestStates, script: Script) -> TestPeer {
+    TestPeer::with_capabilities(
+        StubServer::scripted(states, script),
         Revision::NEWEST,
-        everything(),
+        all_capabilities(),
     )
     .await
 }
@@ -66,7 +66,7 @@ fn one(call: &ClientCall) -> Option<Result<CallReply, CallFailure>> {
         return Some(Err(CallFailure::Outdated));
     }
     if call.journal.answers.contains_key("k") {
-        return Some(Ok(said(&format!("{:?}", call.journal.answers))));
+        return Some(Ok(text_reply(&format!("{:?}", call.journal.answers))));
     }
     Some(Ok(ask(call, &[("k", QuestionKind::Form)])))
 }
@@ -116,13 +116,13 @@ async fn the_three_methods_ask_and_go_on() {
         ),
         ("resources/read", json!({"uri": "test://a"}), "contents"),
     ] {
-        let mut response = peer.ask(method, params.clone()).await;
+        let mut response = peer.request_response(method, params.clone()).await;
         let mut params = params;
         params["requestState"] = state(&response);
         params["inputResponses"] = json!({"Roots": {"roots": []}});
         response["result"]["requestState"] = "STATE".into();
         writeln!(shown, "{response}").unwrap();
-        let response = peer.ask(method, params).await;
+        let response = peer.request_response(method, params).await;
         assert_eq!(response["result"]["resultType"], "complete", "{response}");
         assert!(response["result"].get(member).is_some(), "{response}");
     }
@@ -150,11 +150,12 @@ async fn lists_and_completions_do_not_ask() {
         "ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x", "value": ""}, "inputResponses": null,
     });
     assert_eq!(
-        peer.ask("completion/complete", params).await["result"]["resultType"],
+        peer.request_response("completion/complete", params).await["result"]["resultType"],
         "complete"
     );
     assert_eq!(
-        peer.ask("tools/list", json!({"inputResponses": {}})).await["result"]["resultType"],
+        peer.request_response("tools/list", json!({"inputResponses": {}}))
+            .await["result"]["resultType"],
         "complete"
     );
 }
@@ -164,19 +165,19 @@ async fn a_first_request_may_have_the_answers() {
     let mut peer = client(memory(), one).await;
     let answers = json!({"k": {"n": 1}, "other": {}, "odd": 7});
     let response = peer
-        .ask(
+        .request_response(
             "tools/call",
             json!({"name": "a", "inputResponses": answers}),
         )
         .await;
     assert_eq!(text(&response), r#"{"k": "{\"n\":1}", "other": "{}"}"#);
     let response = peer
-        .ask("tools/call", json!({"name": "a", "inputResponses": null}))
+        .request_response("tools/call", json!({"name": "a", "inputResponses": null}))
         .await;
     assert_eq!(response["error"]["code"], -32602);
     // A question without a valid answer is asked again.
     let response = peer
-        .ask(
+        .request_response(
             "tools/call",
             json!({"name": "a", "inputResponses": {"k": 12345}}),
         )
@@ -187,10 +188,14 @@ async fn a_first_request_may_have_the_answers() {
 #[tokio::test]
 async fn a_missing_answer_is_asked_again_and_other_keys_are_ignored() {
     let mut peer = client(memory(), one).await;
-    let first = state(&peer.ask("tools/call", json!({"name": "a"})).await);
+    let first = state(
+        &peer
+            .request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
     for wrong in [json!({}), json!({"x": {"n": 1}}), json!({"k": []})] {
         let again = json!({"name": "a", "requestState": first, "inputResponses": wrong});
-        let response = peer.ask("tools/call", again).await;
+        let response = peer.request_response("tools/call", again).await;
         if response.get("error").is_some() {
             assert_eq!(reason(&response), "used");
             continue;
@@ -200,7 +205,7 @@ async fn a_missing_answer_is_asked_again_and_other_keys_are_ignored() {
         let mut params = retry(&second);
         params["inputResponses"]["x"] = json!({"n": 1});
         assert_eq!(
-            text(&peer.ask("tools/call", params).await),
+            text(&peer.request_response("tools/call", params).await),
             r#"{"k": "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"}"#
         );
     }
@@ -215,15 +220,19 @@ async fn an_answer_of_an_earlier_round_cannot_be_changed() {
         } else if !answers.contains_key("b") {
             ask(call, &[("b", QuestionKind::Form)])
         } else {
-            said(&format!("{} {answers:?}", call.journal.rounds))
+            text_reply(&format!("{} {answers:?}", call.journal.rounds))
         }))
     };
     let mut peer = client(memory(), script).await;
-    let first = state(&peer.ask("tools/call", json!({"name": "a"})).await);
+    let first = state(
+        &peer
+            .request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
     let params = json!({"name": "a", "requestState": first, "inputResponses": {"a": {"n": 1}}});
-    let second = state(&peer.ask("tools/call", params).await);
+    let second = state(&peer.request_response("tools/call", params).await);
     let params = json!({"name": "a", "requestState": second, "inputResponses": {"a": {"n": 2}, "b": {"n": 3}}});
-    let response = peer.ask("tools/call", params).await;
+    let response = peer.request_response("tools/call", params).await;
     assert_eq!(text(&response), r#"2 {"a": "{\"n\":1}", "b": "{\"n\":3}"}"#);
 }
 
@@ -231,7 +240,7 @@ async fn an_answer_of_an_earlier_round_cannot_be_changed() {
 async fn every_wrong_state_has_its_reason() {
     let mut peer = client(memory(), one).await;
     let params = json!({"name": "a", "arguments": {"env": "prod"}});
-    let sealed = state(&peer.ask("tools/call", params).await);
+    let sealed = state(&peer.request_response("tools/call", params).await);
     let sealed = sealed.as_str().unwrap();
     let changed = format!(
         "{}{}",
@@ -248,12 +257,27 @@ async fn every_wrong_state_has_its_reason() {
         (with("a", json!({"env": "test"}), sealed), "foreign"),
         (with("a", json!({}), sealed), "foreign"),
     ] {
-        assert_eq!(reason(&peer.ask("tools/call", params).await), expected);
+        assert_eq!(
+            reason(&peer.request_response("tools/call", params).await),
+            expected
+        );
     }
     let prompt = json!({"name": "a", "arguments": {"env": "prod"}, "requestState": sealed});
-    assert_eq!(reason(&peer.ask("prompts/get", prompt).await), "foreign");
-    assert!(text(&peer.ask("tools/call", with("a", prod(), sealed)).await).contains('k'));
-    let replayed = peer.ask("tools/call", with("a", prod(), sealed)).await;
+    assert_eq!(
+        reason(&peer.request_response("prompts/get", prompt).await),
+        "foreign"
+    );
+    assert!(
+        text(
+            &peer
+                .request_response("tools/call", with("a", prod(), sealed))
+                .await
+        )
+        .contains('k')
+    );
+    let replayed = peer
+        .request_response("tools/call", with("a", prod(), sealed))
+        .await;
     assert_eq!(reason(&replayed), "used");
     let said = replayed["error"]["message"].as_str().unwrap();
     assert_eq!(
@@ -261,7 +285,7 @@ async fn every_wrong_state_has_its_reason() {
         "requestState was used before. Send the request again without requestState."
     );
     let odd = peer
-        .ask("tools/call", json!({"name": "a", "requestState": 7}))
+        .request_response("tools/call", json!({"name": "a", "requestState": 7}))
         .await;
     assert_eq!(odd["error"]["code"], -32602);
 }
@@ -277,10 +301,13 @@ async fn another_edition_of_the_plugin_refuses_the_state() {
         Some(Ok(CallReply::Questions(interview)))
     })
     .await;
-    let sealed = state(&old.ask("tools/call", json!({"name": "a"})).await);
+    let sealed = state(
+        &old.request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
     let mut new = client(states, one).await;
     assert_eq!(
-        reason(&new.ask("tools/call", retry(&sealed)).await),
+        reason(&new.request_response("tools/call", retry(&sealed)).await),
         "outdated"
     );
 }
@@ -289,24 +316,32 @@ async fn another_edition_of_the_plugin_refuses_the_state() {
 async fn a_state_outlives_a_restart_and_its_use_does_too() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = client(stored(dir.path()), one).await;
-    let sealed = state(&first.ask("tools/call", json!({"name": "a"})).await);
+    let sealed = state(
+        &first
+            .request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
     drop(first);
     let mut second = client(stored(dir.path()), one).await;
-    assert!(text(&second.ask("tools/call", retry(&sealed)).await).contains("Ada"));
+    assert!(text(&second.request_response("tools/call", retry(&sealed)).await).contains("Ada"));
     assert_eq!(
-        reason(&second.ask("tools/call", retry(&sealed)).await),
+        reason(&second.request_response("tools/call", retry(&sealed)).await),
         "used"
     );
     drop(second);
     let mut third = client(stored(dir.path()), one).await;
     assert_eq!(
-        reason(&third.ask("tools/call", retry(&sealed)).await),
+        reason(&third.request_response("tools/call", retry(&sealed)).await),
         "used"
     );
     let other = tempfile::tempdir().unwrap();
     let mut elsewhere = client(stored(other.path()), one).await;
     assert_eq!(
-        reason(&elsewhere.ask("tools/call", retry(&sealed)).await),
+        reason(
+            &elsewhere
+                .request_response("tools/call", retry(&sealed))
+                .await
+        ),
         "tampered"
     );
 }
@@ -314,7 +349,7 @@ async fn a_state_outlives_a_restart_and_its_use_does_too() {
 #[tokio::test]
 async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
     let free = AtomicBool::new(false);
-    let host = Stub::scripted(memory(), move |call| {
+    let host = StubServer::scripted(memory(), move |call| {
         if call.journal.answers.is_empty() || free.swap(true, Ordering::Relaxed) {
             return one(call);
         }
@@ -323,13 +358,17 @@ async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
             retry_after: Some(Duration::from_secs(1)),
         })))
     });
-    let mut peer = Peer::declaring(host, Revision::NEWEST, everything()).await;
-    let sealed = state(&peer.ask("tools/call", json!({"name": "a"})).await);
-    let rejected = peer.ask("tools/call", retry(&sealed)).await;
+    let mut peer = TestPeer::with_capabilities(host, Revision::NEWEST, all_capabilities()).await;
+    let sealed = state(
+        &peer
+            .request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
+    let rejected = peer.request_response("tools/call", retry(&sealed)).await;
     assert_eq!(rejected["result"]["_meta"]["dev.toolbay/error"], "disabled");
-    assert!(text(&peer.ask("tools/call", retry(&sealed)).await).contains("Ada"));
+    assert!(text(&peer.request_response("tools/call", retry(&sealed)).await).contains("Ada"));
     assert_eq!(
-        reason(&peer.ask("tools/call", retry(&sealed)).await),
+        reason(&peer.request_response("tools/call", retry(&sealed)).await),
         "used"
     );
 }
@@ -338,7 +377,11 @@ async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
 async fn the_same_retry_twice_at_once_enters_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut peer = client(stored(dir.path()), one).await;
-    let sealed = state(&peer.ask("tools/call", json!({"name": "a"})).await);
+    let sealed = state(
+        &peer
+            .request_response("tools/call", json!({"name": "a"}))
+            .await,
+    );
     for _ in 0..20 {
         peer.request("tools/call", retry(&sealed)).await;
     }
@@ -356,15 +399,21 @@ async fn the_same_retry_twice_at_once_enters_once() {
 
 #[tokio::test]
 async fn only_kinds_that_this_request_declared_are_asked() {
-    let host: Arc<Stub> = Stub::scripted(memory(), |call| {
+    let host: Arc<StubServer> = StubServer::scripted(memory(), |call| {
         let kinds = QuestionKind::ALL
             .into_iter()
             .filter(|kind| call.answerable.contains(*kind));
-        Some(Ok(said(&format!("{:?}", kinds.collect::<Vec<_>>()))))
+        Some(Ok(text_reply(&format!("{:?}", kinds.collect::<Vec<_>>()))))
     });
     let sees = async |capabilities: Value| {
-        let mut peer = Peer::declaring(host.clone(), Revision::NEWEST, capabilities).await;
-        text(&peer.ask("tools/call", json!({"name": "a"})).await).to_owned()
+        let mut peer =
+            TestPeer::with_capabilities(host.clone(), Revision::NEWEST, capabilities).await;
+        text(
+            &peer
+                .request_response("tools/call", json!({"name": "a"}))
+                .await,
+        )
+        .to_owned()
     };
     assert_eq!(sees(json!({})).await, "[]");
     assert_eq!(sees(json!({"sampling": {}})).await, "[Sampling]");
@@ -374,9 +423,12 @@ async fn only_kinds_that_this_request_declared_are_asked() {
     );
     assert_eq!(sees(json!({"elicitation": {"url": {}}})).await, "[Url]");
     // The sandbox asks anyway: no question is sent.
-    let host = Stub::scripted(memory(), one);
-    let mut peer = Peer::declaring(host, Revision::NEWEST, json!({"sampling": {}})).await;
-    let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];
+    let host = StubServer::scripted(memory(), one);
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::NEWEST, json!({"sampling": {}})).await;
+    let error = &peer
+        .request_response("tools/call", json!({"name": "a"}))
+        .await["error"];
     assert_eq!(error["code"], -32021);
     assert_eq!(
         error["data"],
@@ -386,10 +438,14 @@ async fn only_kinds_that_this_request_declared_are_asked() {
 
 #[tokio::test]
 async fn in_a_session_these_members_mean_nothing() {
-    let host = Stub::scripted(memory(), |call| {
-        Some(Ok(said(&format!("{:?}", call.journal.answers))))
+    let host = StubServer::scripted(memory(), |call| {
+        Some(Ok(text_reply(&format!("{:?}", call.journal.answers))))
     });
-    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(host, Revision::V2025_11_25, all_capabilities()).await;
     let params = json!({"name": "a", "inputResponses": {"k": {}}, "requestState": "x"});
-    assert_eq!(text(&peer.ask("tools/call", params).await), "{}");
+    assert_eq!(
+        text(&peer.request_response("tools/call", params).await),
+        "{}"
+    );
 }

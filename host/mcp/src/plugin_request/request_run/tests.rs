@@ -13,8 +13,8 @@ use crate::exchange::outbox;
 use crate::host::interface::{ClientCall, ClientShare, QueuePlace};
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::revision::Revision;
-use crate::session::client_session::{SessionChannel, SessionLife};
-use crate::testing::stub_host::Stub;
+use crate::session::client_session::{SessionChannel, ShutdownTokens};
+use crate::testing::stub_host::StubServer;
 
 /// The events of the only place, in order.
 type Steps = Arc<Mutex<Vec<&'static str>>>;
@@ -69,7 +69,7 @@ impl Drop for RecordingPlace {
 
 #[tokio::test]
 async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_that_is_sent() {
-    let host = Stub::new();
+    let host = StubServer::new();
     let steps = Steps::default();
     let caller = Arc::new(Caller::local(Arc::new(RecordingShare(Arc::clone(&steps)))));
     let intake = host.options().request_quota(true);
@@ -78,7 +78,7 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
         Arc::clone(&caller),
         intake,
         SessionChannel::Shared,
-        SessionLife::default(),
+        ShutdownTokens::default(),
     );
     let params = to_raw_value(&serde_json::json!({"name": "a"})).unwrap();
     let request = Request {
@@ -90,7 +90,7 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
     let rules = RequestContext {
         revision,
         capabilities: crate::protocol::capabilities::CapabilityNames::default(),
-        log: None,
+        min_log_level: None,
         trace: None,
     };
     let calling = begin_call(

@@ -8,11 +8,11 @@ use toolbay_model::{
 
 use super::*;
 
-fn told(failure: CallFailure, revision: Revision) -> Value {
-    told_of(failure, TargetKind::Tool, revision)
+fn encode_tool_failure(failure: CallFailure, revision: Revision) -> Value {
+    encode_failure(failure, TargetKind::Tool, revision)
 }
 
-fn told_of(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
+fn encode_failure(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
     match to_response(
         CallResult {
             result: Err(failure),
@@ -42,42 +42,42 @@ fn every_failure_as_the_client_receives_it() {
     };
     let limit = RateLimit::per_minute(60).unwrap();
     let cases = [
-            told(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
-            told(CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
-            told(
+            encode_tool_failure(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
+            encode_tool_failure(CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
+            encode_tool_failure(
                 CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])),
                 Revision::NEWEST,
             ),
-            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
-            told(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
-            told(refused(RejectionReason::Busy { limit: CapacityLimit::Server, capacity: 64 }), latest),
-            told(refused(RejectionReason::Busy { limit: CapacityLimit::Plugin, capacity: 16 }), latest),
-            told(refused(RejectionReason::Busy { limit: CapacityLimit::Target, capacity: 15 }), latest),
-            told(refused(RejectionReason::Busy { limit: CapacityLimit::Client, capacity: 32 }), latest),
-            told(refused(RejectionReason::Busy { limit: CapacityLimit::Queue, capacity: 1024 }), latest),
-            told(refused(RejectionReason::ToolRate(limit)), latest),
-            told(refused(RejectionReason::ClientRate(limit)), latest),
-            told(refused(RejectionReason::Disabled), latest),
-            told(
+            encode_tool_failure(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            encode_tool_failure(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, Revision::V2025_06_18),
+            encode_tool_failure(refused(RejectionReason::Busy { limit: CapacityLimit::Server, capacity: 64 }), latest),
+            encode_tool_failure(refused(RejectionReason::Busy { limit: CapacityLimit::Plugin, capacity: 16 }), latest),
+            encode_tool_failure(refused(RejectionReason::Busy { limit: CapacityLimit::Target, capacity: 15 }), latest),
+            encode_tool_failure(refused(RejectionReason::Busy { limit: CapacityLimit::Client, capacity: 32 }), latest),
+            encode_tool_failure(refused(RejectionReason::Busy { limit: CapacityLimit::Queue, capacity: 1024 }), latest),
+            encode_tool_failure(refused(RejectionReason::ToolRate(limit)), latest),
+            encode_tool_failure(refused(RejectionReason::ClientRate(limit)), latest),
+            encode_tool_failure(refused(RejectionReason::Disabled), latest),
+            encode_tool_failure(
                 CallFailure::Rejected(CallRejection { reason: RejectionReason::Suspended, retry_after: None }),
                 latest,
             ),
-            told(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
-            told(CallFailure::Call(CallError::Failed("no luck".into())), latest),
-            told(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
-            told(
+            encode_tool_failure(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            encode_tool_failure(CallFailure::Call(CallError::Failed("no luck".into())), latest),
+            encode_tool_failure(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            encode_tool_failure(
                 CallFailure::Call(CallError::Denied {
                     message: "no weather".into(),
                     denial: "https://evil.example is not among the origins that this tool may send requests to.".into(),
                 }),
                 latest,
             ),
-            told(
+            encode_tool_failure(
                 CallFailure::Call(CallError::Trap { cause: "unreachable".into(), stderr: Some("boom".into()) }),
                 latest,
             ),
-            told(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), latest),
-            told(CallFailure::Call(CallError::Cancelled), latest),
+            encode_tool_failure(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), latest),
+            encode_tool_failure(CallFailure::Call(CallError::Cancelled), latest),
         ];
     insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
 }
@@ -103,7 +103,7 @@ fn every_failure_without_a_result_as_the_client_receives_it() {
         || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
     let long = format!("test://{}", "x".repeat(MAX_URI_BYTES));
     let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
-    let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
+    let of_prompt = |failure, revision| encode_failure(failure, TargetKind::Prompt, revision);
     let cases = [
         of_prompt(CallFailure::Unknown(TargetKind::Prompt, "x".into()), latest),
         of_prompt(missing(), latest),
@@ -142,30 +142,30 @@ fn every_failure_without_a_result_as_the_client_receives_it() {
             latest,
         ),
         of_prompt(CallFailure::Call(CallError::Cancelled), latest),
-        told_of(
+        encode_failure(
             no_resource("test://x"),
             TargetKind::Resource,
             Revision::V2024_11_05,
         ),
-        told_of(no_resource("test://x"), TargetKind::Resource, latest),
-        told_of(
+        encode_failure(no_resource("test://x"), TargetKind::Resource, latest),
+        encode_failure(
             no_resource("test://x"),
             TargetKind::Resource,
             Revision::NEWEST,
         ),
-        told_of(
+        encode_failure(
             CallFailure::Call(CallError::InvalidOutput("(root): no".into())),
             TargetKind::Resource,
             latest,
         ),
-        told_of(
+        encode_failure(
             CallFailure::Unknown(TargetKind::Template, "test://{x}".into()),
             TargetKind::Template,
             latest,
         ),
     ];
     insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
-    let error = told_of(no_resource(&long), TargetKind::Resource, latest);
+    let error = encode_failure(no_resource(&long), TargetKind::Resource, latest);
     assert_eq!(error["data"]["uri"].as_str().unwrap().len(), MAX_URI_BYTES);
     assert!(error["message"].as_str().unwrap().len() < 2 * MAX_QUOTED_BYTES);
 }

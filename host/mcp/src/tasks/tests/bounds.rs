@@ -13,17 +13,18 @@ use tokio::runtime::Handle;
 use toolbay_background::QuotaExhausted;
 use toolbay_model::{CallError, CallFailure, ProgressUpdate};
 
-use super::super::memory_store::InMemory;
-use super::super::store::{NoRoom, TaskStore as _};
+use super::super::memory_store::MemoryTaskStore;
+use super::super::store::{ReservationError, TaskStore as _};
 use super::super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
 use super::super::{LiveTask, TaskOptions, TaskPhase};
 use super::{
-    CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until,
+    CORE, EXTENSION, begin_task, client, get_task, host, host_tasks, immediate_task_options,
+    no_task_options, replying_host, slow_call_params, wait_for_status, wait_until,
 };
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
 use crate::protocol::jsonrpc::Error;
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions::said;
+use crate::testing::test_peer::TestPeer;
+use crate::testing::test_questions::text_reply;
 
 fn task(id: &str) -> Arc<Task> {
     Arc::new(Task::new(
@@ -43,8 +44,8 @@ fn in_an_hour() -> tokio::time::Instant {
 }
 
 /// Creates a store in which one caller can have this many bytes.
-fn store(bytes: usize) -> InMemory {
-    InMemory::new(&TaskOptions {
+fn store(bytes: usize) -> MemoryTaskStore {
+    MemoryTaskStore::new(&TaskOptions {
         memory: ByteSize::b(4 * bytes as u64),
         ..TaskOptions::default()
     })
@@ -58,14 +59,14 @@ async fn capacity_is_reserved_before_a_result_is_stored_and_is_always_available_
     store.add("ada", &first, in_an_hour()).await.unwrap();
     store.add("ada", &second, in_an_hour()).await.unwrap();
     store.reserve("ada", "1", 900).await.unwrap();
-    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(
+    let full = Err(ReservationError::Exhausted(QuotaExhausted::Own(
         2 * TASK_OVERHEAD_BYTES + 1_000,
     )));
     assert_eq!(store.reserve("ada", "2", 101).await, full);
     store.reserve("ada", "2", 100).await.unwrap();
     assert_eq!(
         store.reserve("bob", "1", 1).await,
-        Err(NoRoom::Forgotten),
+        Err(ReservationError::Removed),
         "it is not that caller's"
     );
     // The error for missing capacity takes the place of the message of a running task.
@@ -93,14 +94,14 @@ async fn capacity_is_reserved_before_a_result_is_stored_and_is_always_available_
 #[tokio::test]
 async fn a_result_that_cannot_be_stored_is_never_visible() {
     for revision in [CORE, EXTENSION] {
-        let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
+        let host = host(|_| Some(Ok(text_reply(&"x".repeat(1 << 20)))));
         // There is no capacity beyond the task itself.
-        let host = host.keeping(TaskOptions {
+        let host = host.with_tasks(TaskOptions {
             memory: ByteSize::b(4 * TASK_OVERHEAD_BYTES as u64),
-            ..soon()
+            ..immediate_task_options()
         });
         let mut peer = client(&host, revision).await;
-        let id = begin(&mut peer).await;
+        let id = begin_task(&mut peer).await;
         let live = host_tasks(&host).get_live("stdio", &id).unwrap();
         let mut states = live.subscribe_states();
         host.release();
@@ -112,7 +113,7 @@ async fn a_result_that_cannot_be_stored_is_never_visible() {
             matches!(ended.outcome, crate::tasks::TaskOutcome::Error(_)),
             "it is never completed"
         );
-        let task = until(&mut peer, &id, "failed").await;
+        let task = wait_for_status(&mut peer, &id, "failed").await;
         let error = match revision {
             CORE => peer.error("tasks/result", json!({"taskId": id})).await,
             _ => task["error"].clone(),
@@ -140,28 +141,28 @@ async fn a_result_that_cannot_be_stored_is_never_visible() {
 
 #[tokio::test]
 async fn tasks_that_have_ended_leave_no_timers() {
-    let host = saying("done").keeping(TaskOptions {
+    let host = replying_host("done").with_tasks(TaskOptions {
         ttl: Duration::from_hours(1),
-        ..soon()
+        ..immediate_task_options()
     });
     let mut peer = client(&host, CORE).await;
-    let id = begin(&mut peer).await;
+    let id = begin_task(&mut peer).await;
     host.release();
-    until(&mut peer, &id, "completed").await;
+    wait_for_status(&mut peer, &id, "completed").await;
     let alive = || Handle::current().metrics().num_alive_tasks();
     let before = alive();
     for _ in 0..500 {
-        let id = begin(&mut peer).await;
-        until(&mut peer, &id, "completed").await;
+        let id = begin_task(&mut peer).await;
+        wait_for_status(&mut peer, &id, "completed").await;
     }
-    becomes(|| alive() <= before).await;
+    wait_until(|| alive() <= before).await;
 }
 
 /// Waits until a task that is started now has expired. All earlier tasks have then expired too.
-async fn time_passes(peer: &mut Peer) {
-    let id = begin(peer).await;
+async fn time_passes(peer: &mut TestPeer) {
+    let id = begin_task(peer).await;
     while peer
-        .ask("tasks/get", json!({"taskId": id}))
+        .request_response("tasks/get", json!({"taskId": id}))
         .await
         .get("error")
         .is_none()
@@ -172,17 +173,18 @@ async fn time_passes(peer: &mut Peer) {
 
 #[tokio::test]
 async fn expired_tasks_leave_nothing_behind() {
-    let host = saying("done").keeping(TaskOptions {
+    let host = replying_host("done").with_tasks(TaskOptions {
         ttl: Duration::from_millis(200),
         memory: ByteSize::mib(64),
-        ..soon()
+        ..immediate_task_options()
     });
     let mut peer = client(&host, CORE).await;
     let mut ids = Vec::new();
     for n in 0..300 {
-        let id = begin(&mut peer).await;
+        let id = begin_task(&mut peer).await;
         if n % 3 == 0 {
-            peer.ask("tasks/cancel", json!({"taskId": id})).await;
+            peer.request_response("tasks/cancel", json!({"taskId": id}))
+                .await;
         }
         ids.push(id);
     }
@@ -204,29 +206,29 @@ async fn expired_tasks_leave_nothing_behind() {
         "{response}"
     );
     time_passes(&mut peer).await;
-    becomes(|| host.waiting() == 0).await;
+    wait_until(|| host.waiting() == 0).await;
     let tasks = host_tasks(&host);
-    becomes(|| tasks.live_tasks().is_empty()).await;
+    wait_until(|| tasks.live_tasks().is_empty()).await;
     assert_eq!(
         peer.result("tasks/list", json!({})).await["tasks"],
         json!([])
     );
     // There is capacity for the same number of tasks, which end.
     for _ in 0..1_000 {
-        begin(&mut peer).await;
+        begin_task(&mut peer).await;
     }
     host.release();
 }
 
 #[tokio::test]
 async fn a_call_that_never_becomes_a_task_responds_regardless_of_the_task_lifetime() {
-    let host = saying("done").keeping(TaskOptions {
+    let host = replying_host("done").with_tasks(TaskOptions {
         ttl: Duration::from_millis(50),
-        ..late()
+        ..no_task_options()
     });
     let mut peer = client(&host, EXTENSION).await;
-    let request = peer.request("tools/call", slow()).await;
-    becomes(|| host.waiting() == 1).await;
+    let request = peer.request("tools/call", slow_call_params()).await;
+    wait_until(|| host.waiting() == 1).await;
     time_passes(&mut client(&host, CORE).await).await;
     host.release();
     let response = loop {
@@ -240,14 +242,14 @@ async fn a_call_that_never_becomes_a_task_responds_regardless_of_the_task_lifeti
 
 #[tokio::test]
 async fn watched_tasks_count_against_the_quota_of_their_caller() {
-    let host = saying("done");
+    let host = replying_host("done");
     let mut core = client(&host, EXTENSION).await;
     let mut ids = Vec::new();
     for _ in 0..MAX_SUBSCRIPTIONS + 10 {
-        ids.push(begin(&mut core).await);
+        ids.push(begin_task(&mut core).await);
     }
     let mut peer = client(&host, EXTENSION).await;
-    let listen = async |peer: &mut Peer, ids: &[String]| {
+    let listen = async |peer: &mut TestPeer, ids: &[String]| {
         let id = peer
             .request(
                 "subscriptions/listen",
@@ -270,7 +272,11 @@ async fn watched_tasks_count_against_the_quota_of_their_caller() {
     assert_eq!(honoured, MAX_SUBSCRIPTIONS);
     let bytes = host.updates().bytes_of("stdio");
     assert_eq!(bytes, MAX_SUBSCRIPTIONS * 512);
-    assert_eq!(peer.session.intake.of("stdio"), 0, "the filter is gone");
+    assert_eq!(
+        peer.session.request_quota.of("stdio"),
+        0,
+        "the filter is gone"
+    );
     // More streams do not raise the limit.
     let mut all = honoured;
     let mut streams = vec![first];
@@ -286,14 +292,14 @@ async fn watched_tasks_count_against_the_quota_of_their_caller() {
     for stream in streams {
         peer.cancel(stream).await;
     }
-    becomes(|| host.updates().bytes_of("stdio") == 0).await;
+    wait_until(|| host.updates().bytes_of("stdio") == 0).await;
     let (_, honoured) = listen(&mut peer, &["x".repeat(200), ids[0].clone()]).await;
     assert_eq!(honoured, 1);
 }
 
 #[tokio::test]
 async fn a_ttl_is_an_integer_in_any_json_notation() {
-    let host = saying("done");
+    let host = replying_host("done");
     let mut peer = client(&host, CORE).await;
     let hour = 3_600_000;
     for (ttl, kept) in [
@@ -394,21 +400,23 @@ async fn a_task_that_is_cancelled_while_its_call_ends_is_cancelled_or_has_its_re
         let mut peer = client(&host, revision).await;
         let mut ids = Vec::new();
         for _ in 0..100 {
-            ids.push(begin(&mut peer).await);
+            ids.push(begin_task(&mut peer).await);
         }
         host.release();
         let mut seen = Vec::new();
         for id in &ids {
-            let cancelled = peer.ask("tasks/cancel", json!({"taskId": id})).await;
-            let status = get(&mut peer, id).await["status"].clone();
+            let cancelled = peer
+                .request_response("tasks/cancel", json!({"taskId": id}))
+                .await;
+            let status = get_task(&mut peer, id).await["status"].clone();
             if revision == CORE && cancelled.get("error").is_none() {
                 assert_eq!(status, "cancelled");
             }
             seen.push(status);
         }
-        becomes(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
+        wait_until(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
         for (id, status) in ids.iter().zip(seen) {
-            assert_eq!(get(&mut peer, id).await["status"], status);
+            assert_eq!(get_task(&mut peer, id).await["status"], status);
         }
     }
 }

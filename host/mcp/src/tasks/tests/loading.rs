@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolbay_model::TaskSupport;
 
-use super::{CORE, EXTENSION, client, declared, saying};
+use super::{CORE, EXTENSION, client, declared, replying_host};
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::Stub;
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions::everything;
+use crate::testing::stub_host::StubServer;
+use crate::testing::test_peer::TestPeer;
+use crate::testing::test_questions::all_capabilities;
 
 /// Creates a host whose plugins are loading.
-fn loading(support: TaskSupport) -> Arc<Stub> {
-    let host = saying("done");
+fn loading(support: TaskSupport) -> Arc<StubServer> {
+    let host = replying_host("done");
     host.set_task_support(support);
     host.set_complete(false);
     host.release();
@@ -21,7 +21,7 @@ fn loading(support: TaskSupport) -> Arc<Stub> {
 }
 
 /// Returns the response to a request that was sent.
-async fn response(peer: &mut Peer, id: &Value) -> Value {
+async fn response(peer: &mut TestPeer, id: &Value) -> Value {
     loop {
         let message = peer.receive().await;
         if message["id"] == *id {
@@ -59,9 +59,9 @@ async fn a_call_waits_until_its_task_support_is_known() {
         } else {
             "ping"
         };
-        let other = peer.ask(method, json!({})).await;
+        let other = peer.request_response(method, json!({})).await;
         assert!(other.get("result").is_some(), "{other}");
-        assert!(peer.already().is_none(), "the call waits");
+        assert!(peer.try_receive().is_none(), "the call waits");
         host.set_complete(true);
         let response = response(&mut peer, &json!(call)).await;
         let found = match (&response["result"], &response["error"]) {
@@ -76,7 +76,8 @@ async fn a_call_waits_until_its_task_support_is_known() {
         assert!(peer.session.in_flight.is_empty());
     }
     let host = loading(TaskSupport::Required);
-    let mut peer = Peer::declaring(Arc::clone(&host), EXTENSION, everything()).await;
+    let mut peer =
+        TestPeer::with_capabilities(Arc::clone(&host), EXTENSION, all_capabilities()).await;
     let call = peer.request("tools/call", plain).await;
     host.set_complete(true);
     let response = response(&mut peer, &json!(call)).await;
@@ -87,17 +88,17 @@ async fn a_call_waits_until_its_task_support_is_known() {
 async fn a_call_that_waits_for_its_plugin_can_be_cancelled_and_its_id_is_in_use() {
     for revision in [CORE, EXTENSION] {
         let host = loading(TaskSupport::Required);
-        let mut peer = Peer::declaring(Arc::clone(&host), revision, declared()).await;
+        let mut peer = TestPeer::with_capabilities(Arc::clone(&host), revision, declared()).await;
         let call = peer
             .request("tools/call", json!({"name": "a", "task": {}}))
             .await;
-        let params = peer.stating(json!({"name": "a", "task": {}}));
+        let params = peer.with_context(json!({"name": "a", "task": {}}));
         peer.send(&json!({"jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params}))
             .await;
         let twice = peer.receive().await;
         assert_eq!(twice["error"]["code"], -32600, "{twice}");
         peer.cancel(call).await;
-        super::becomes(|| peer.session.in_flight.is_empty()).await;
+        super::wait_until(|| peer.session.in_flight.is_empty()).await;
         host.set_complete(true);
         let method = if revision == EXTENSION {
             "server/discover"
@@ -107,7 +108,7 @@ async fn a_call_that_waits_for_its_plugin_can_be_cancelled_and_its_id_is_in_use(
         let next = peer.request(method, json!({})).await;
         let message = peer.receive().await;
         assert_eq!(message["id"], next, "the call has no response");
-        super::becomes(|| peer.session.intake.of("stdio") == 0).await;
+        super::wait_until(|| peer.session.request_quota.of("stdio") == 0).await;
     }
 }
 
@@ -134,7 +135,7 @@ async fn a_batch_waits_for_the_task_support_of_its_calls() {
     let ping = json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"});
     peer.send(&json!([call(101, "a"), ping, call(102, "a")]))
         .await;
-    assert!(peer.already().is_none(), "the batch waits");
+    assert!(peer.try_receive().is_none(), "the batch waits");
     host.set_complete(true);
     let responses = peer.receive().await;
     let of = |id: Value| {

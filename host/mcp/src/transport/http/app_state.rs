@@ -28,7 +28,7 @@ use crate::host::interface::TransportTraffic;
 use crate::host::mcp_server::McpServer;
 use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
-use crate::session::client_session::SessionLife;
+use crate::session::client_session::ShutdownTokens;
 
 /// State that every request shares.
 pub(super) struct HttpState {
@@ -53,7 +53,7 @@ pub(super) struct HttpState {
     /// The rejected requests, for the log.
     pub(super) rejections: Arc<RejectionLog>,
     /// The lifetime of the server. No session outlives it.
-    pub(super) life: SessionLife,
+    pub(super) life: ShutdownTokens,
 }
 
 impl HttpState {
@@ -125,7 +125,7 @@ async fn collect_body(
     body: axum::body::Body,
     id: ErrorId,
 ) -> Result<RequestBody, Response> {
-    let request = app.server.options().request;
+    let request = app.server.options().max_message_size;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
     let refused = |exhausted| {
         post_response::unavailable_response(

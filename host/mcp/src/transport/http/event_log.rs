@@ -93,10 +93,10 @@ impl EventLog {
                 }
             }
             OutgoingKind::Notification => {}
-            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) if fits => {
+            OutgoingKind::Request | OutgoingKind::Response | OutgoingKind::Rejection(_) if fits => {
                 self.messages.push_back(event.clone());
             }
-            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
+            OutgoingKind::Request | OutgoingKind::Response | OutgoingKind::Rejection(_) => {
                 self.newest_lost = self.newest;
             }
         }

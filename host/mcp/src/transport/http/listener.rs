@@ -34,7 +34,7 @@ use super::overflow_connections::{
 };
 use super::peer::{HttpPeer, PeerSource};
 use super::sockets::{SocketListener, SocketStream};
-use crate::session::client_session::SessionLife;
+use crate::session::client_session::ShutdownTokens;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -78,7 +78,7 @@ pub(super) async fn serve(
     router: Router,
     places: ConnectionPlaces,
     options: &HttpOptions,
-    life: &SessionLife,
+    life: &ShutdownTokens,
     grace: Duration,
 ) -> io::Result<()> {
     let connections = TaskTracker::new();

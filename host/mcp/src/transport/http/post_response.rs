@@ -120,7 +120,7 @@ pub(super) async fn respond_without_stream(
 ) -> Response {
     while let Some(message) = messages.recv().await {
         match message.kind {
-            OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
+            OutgoingKind::Response | OutgoingKind::Rejection(_) => {
                 return respond_single(message, status);
             }
             OutgoingKind::Notification => {}
@@ -151,8 +151,10 @@ pub(super) fn respond_single(
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
     let status = match answer.kind {
-        OutgoingKind::Refusal(code) => status(code),
-        OutgoingKind::Answer | OutgoingKind::Notification | OutgoingKind::Request => StatusCode::OK,
+        OutgoingKind::Rejection(code) => status(code),
+        OutgoingKind::Response | OutgoingKind::Notification | OutgoingKind::Request => {
+            StatusCode::OK
+        }
     };
     let mut response = (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {

@@ -173,7 +173,7 @@ fn start_one_request(
     );
     session.negotiated.send_modify(|negotiated| {
         negotiated.revision = Some(revision);
-        negotiated.initialized = true;
+        negotiated.is_initialized = true;
     });
     Ok(MessageSession::OneRequest(session, guard))
 }

@@ -231,7 +231,7 @@ impl HttpSession {
         let telling = async {
             // Nothing is sent before the client has sent `notifications/initialized`.
             if negotiated
-                .wait_for(|negotiated| negotiated.initialized)
+                .wait_for(|negotiated| negotiated.is_initialized)
                 .await
                 .is_err()
             {
@@ -255,8 +255,8 @@ impl HttpSession {
             // Newer streams have replaced this one, and a client needs only one.
             _ = newer_streams.wait_for(|streams| streams.iter().rev().nth(MAX_STREAMS_PER_SESSION - 1) > Some(&number)) => {}
             () = trust.wait_until_invalid() => {}
-            () = self.session.life.closing.cancelled() => {}
-            () = self.session.life.ended.cancelled() => {}
+            () = self.session.shutdown.closing.cancelled() => {}
+            () = self.session.shutdown.ended.cancelled() => {}
         }
         self.streams.send_modify(|streams| {
             streams.remove(&number);
@@ -278,7 +278,7 @@ impl HttpSession {
 
     /// Ends the session after its removal from the table. Requests may still hold a reference.
     fn end(&self) {
-        self.session.life.ended.cancel();
+        self.session.shutdown.ended.cancel();
         self.session.subscriptions.clear();
         self.responses.close();
         for place in self.places.lock().iter_mut() {
@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::revision::Revision;
-    use crate::testing::stub_host::Stub;
+    use crate::testing::stub_host::StubServer;
     use crate::testing::test_http_client::TestHttpClient;
 
     async fn subscribe(client: &TestHttpClient, session: &str, method: &str, uri: &str) -> Value {
@@ -341,7 +341,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_changes_while_no_stream_is_open_waits_for_one() {
-        let host = Stub::new();
+        let host = StubServer::new();
         let client = TestHttpClient::new(Arc::clone(&host), HttpOptions::default()).await;
         let session = client.session(Revision::NEWEST_SESSION).await;
         for uri in ["test://a", "test://b"] {
@@ -379,7 +379,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_has_so_many_subscriptions_over_all_sessions_and_gets_them_back() {
-        let host = Stub::new();
+        let host = StubServer::new();
         let client = TestHttpClient::new(Arc::clone(&host), HttpOptions::default()).await;
         let caller = "ip:127.0.0.1";
         let mut sessions = Vec::new();

@@ -41,7 +41,7 @@ impl Drop for SessionEnd {
     fn drop(&mut self) {
         let open = self.app.streams.open_streams().remove(&self.id);
         if let Some(open) = open {
-            open.session.life.ended.cancel();
+            open.session.shutdown.ended.cancel();
         }
     }
 }

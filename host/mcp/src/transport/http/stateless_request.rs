@@ -19,7 +19,7 @@ use crate::protocol::jsonrpc::{self, Error, Request};
 use crate::protocol::message_context::{RequestContext, missing_session};
 use crate::protocol::method::McpMethod;
 use crate::protocol::revision::Revision;
-use crate::session::client_session::{Session, SessionChannel, SessionLife};
+use crate::session::client_session::{Session, SessionChannel, ShutdownTokens};
 
 /// Returns whether the headers belong to a stateless request.
 pub(super) fn is_stateless(headers: &HeaderMap) -> bool {
@@ -59,7 +59,7 @@ pub(super) async fn handle_stateless(
         }
     };
     // A client cancels the request by closing the stream.
-    let life = SessionLife {
+    let life = ShutdownTokens {
         ended: app.life.ended.child_token(),
         ..app.life.clone()
     };

@@ -22,9 +22,9 @@ fn effects(past: &[RecordedEffect]) -> SideEffects {
     )
 }
 
-fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
+fn perform(effects: &SideEffects, description: &str, result: &[u8]) -> Option<Vec<u8>> {
     match effects
-        .begin(OperationKind::State, || what.to_owned())
+        .begin(OperationKind::State, || description.to_owned())
         .unwrap()
     {
         EffectStart::Replay(result) => Some(result),
@@ -38,19 +38,19 @@ fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
 #[test]
 fn completed_operations_are_not_executed_again() {
     let first = effects(&[]);
-    assert_eq!(done(&first, "a", b"1"), None);
-    assert_eq!(done(&first, "b", b"2"), None);
+    assert_eq!(perform(&first, "a", b"1"), None);
+    assert_eq!(perform(&first, "b", b"2"), None);
     let second = effects(&first.to_journal().unwrap());
-    assert_eq!(done(&second, "a", b"x").as_deref(), Some(&b"1"[..]));
-    assert_eq!(done(&second, "b", b"x").as_deref(), Some(&b"2"[..]));
-    assert_eq!(done(&second, "c", b"3"), None);
+    assert_eq!(perform(&second, "a", b"x").as_deref(), Some(&b"1"[..]));
+    assert_eq!(perform(&second, "b", b"x").as_deref(), Some(&b"2"[..]));
+    assert_eq!(perform(&second, "c", b"3"), None);
     assert_eq!(second.to_journal().unwrap().len(), 3);
 }
 
 #[test]
 fn a_different_operation_than_before_is_reported() {
     let first = effects(&[]);
-    done(&first, "a", b"1");
+    perform(&first, "a", b"1");
     let second = effects(&first.to_journal().unwrap());
     let diverged = second
         .begin(OperationKind::State, || "b".to_owned())
@@ -76,12 +76,12 @@ fn unfinished_or_too_large_results_block_questions() {
             .contains("POST / was started")
     );
     let large = effects(());
-    done(&large, "a", &[0; 100]);
+    perform(&large, "a", &[0; 100]);
     assert!(large.to_journal().unwrap_err().contains("limits.journal"));
     assert_eq!(large.remaining_bytes(), 0);
     let file = effects(());
-    file.block_questions(AskBlocker::File);
-    file.block_questions(AskBlocker::Connection);
+    file.block_questions(AskBlocker::FileChange);
+    file.block_questions(AskBlocker::TcpConnection);
     assert!(file.to_journal().unwrap_err().contains("changed files"));
 }
 
@@ -94,7 +94,7 @@ fn a_plugin_that_cannot_ask_has_no_journal() {
         &MemoryBudget::new(ByteSize::b(0)),
         ReplayTape::default(),
     );
-    assert_eq!(done(&effects, "a", &[0; 1000]), None);
+    assert_eq!(perform(&effects, "a", &[0; 1000]), None);
     assert_eq!(
         (
             effects.remaining_bytes(),

@@ -16,11 +16,11 @@ pub(crate) struct CallDirectories {
     /// All directories, including the temporary one.
     pub(crate) mounted: Vec<MountedDirectory>,
     /// The first quota that the call exceeded.
-    pub(crate) full: Arc<OnceLock<Limit>>,
+    pub(crate) exceeded_quota: Arc<OnceLock<Limit>>,
     /// The temporary directory, which is removed when the call ends.
     pub(crate) scratch: Option<ScratchDirectory>,
     /// The reserved file descriptors of the directories that are opened for the call.
-    pub(crate) opened: Vec<OpenDescriptor>,
+    pub(crate) descriptors: Vec<OpenDescriptor>,
 }
 
 impl CallDirectories {
@@ -30,45 +30,45 @@ impl CallDirectories {
     ///
     /// Returns a message for the operator if a directory cannot be used.
     pub(crate) async fn open(
-        entry: &CallContext<'_>,
-        files: &CallDescriptors,
+        call_context: &CallContext<'_>,
+        call_descriptors: &CallDescriptors,
         ledgers: &Arc<LedgerRegistry>,
-        scratches: &Arc<TemporaryFolders>,
+        temporary_folders: &Arc<TemporaryFolders>,
     ) -> Result<Self, String> {
-        let permissions = &entry.environment.permissions;
-        let own = permissions
+        let permissions = &call_context.environment.permissions;
+        let scoped_mounts = permissions
             .mounts
             .iter()
             .filter(|mount| mount.scope.is_some())
             .count();
-        let opened: Option<Vec<OpenDescriptor>> = (0..own
+        let acquired: Option<Vec<OpenDescriptor>> = (0..scoped_mounts
             + usize::from(permissions.scratch.is_some()))
-            .map(|_| files.acquire())
+            .map(|_| call_descriptors.acquire())
             .collect();
-        let opened = opened.ok_or(
+        let descriptors = acquired.ok_or(
             "the server has no descriptor left for the folders of this call (raise `ulimit -n`)",
         )?;
-        let full = Arc::default();
-        let mut mounted = entry
+        let exceeded_quota = Arc::default();
+        let mut mounted = call_context
             .environment
             .roots
-            .open_for_call(entry.caller, ledgers, &full)
+            .open_for_call(call_context.caller, ledgers, &exceeded_quota)
             .await?;
         let Some(grant) = &permissions.scratch else {
             return Ok(Self {
                 mounted,
-                full,
+                exceeded_quota,
                 scratch: None,
-                opened,
+                descriptors,
             });
         };
-        let scratch = scratches.create().await?;
+        let scratch = temporary_folders.create().await?;
         let ledger = Arc::clone(&scratch.ledger);
         let bounds = ScratchDirectory::bounds(grant);
         let quota = Some(CallQuota {
             ledger,
             bounds,
-            reached: Arc::clone(&full),
+            reached_limit: Arc::clone(&exceeded_quota),
         });
         mounted.push(MountedDirectory {
             dir: scratch.dir.clone(),
@@ -78,9 +78,9 @@ impl CallDirectories {
         });
         Ok(Self {
             mounted,
-            full,
+            exceeded_quota,
             scratch: Some(scratch),
-            opened,
+            descriptors,
         })
     }
 }

@@ -30,14 +30,14 @@ pub(crate) struct DescriptorTable {
     /// Number of descriptors for the connections of all plugins' HTTP requests.
     connections: usize,
     /// Number of open descriptors of all calls, from which on each call is limited to its share.
-    common: usize,
+    shared_limit: usize,
     open: AtomicUsize,
 }
 
 /// The open files of one call. Clones share the count.
 #[derive(Clone, Debug)]
 pub(crate) struct CallDescriptors {
-    all: Arc<DescriptorTable>,
+    table: Arc<DescriptorTable>,
     open: Arc<AtomicUsize>,
 }
 
@@ -65,40 +65,40 @@ impl DescriptorTable {
     /// Reduces the number of concurrent calls, by at most `waiting`, to as many as there are
     /// descriptors for. If `calls` is 0, their number is not limited.
     pub(crate) fn max_calls(calls: usize, waiting: usize) -> usize {
-        Self::max_calls_within(available(), calls, waiting)
+        Self::max_calls_within(process_limit(), calls, waiting)
     }
 
-    fn max_calls_within(most: usize, calls: usize, waiting: usize) -> usize {
+    fn max_calls_within(descriptors: usize, calls: usize, waiting: usize) -> usize {
         if calls == 0 {
             // The number of calls is not limited.
             return usize::MAX;
         }
-        calls.min((most / 4 / MIN_SHARE).max(calls.saturating_sub(waiting)))
+        calls.min((descriptors / 4 / MIN_SHARE).max(calls.saturating_sub(waiting)))
     }
 
     /// Creates the table for the current limit of the process and `calls` concurrent calls.
-    pub(crate) fn of_process(calls: usize) -> Self {
-        Self::new(available(), calls)
+    pub(crate) fn for_process(calls: usize) -> Self {
+        Self::new(process_limit(), calls)
     }
 
     /// Creates the table for a process that can have `descriptors` descriptors.
-    fn new(most: usize, calls: usize) -> Self {
+    fn new(descriptors: usize, calls: usize) -> Self {
         let calls = if calls == usize::MAX {
             DEFAULT_CALLS
         } else {
             calls.max(1)
         };
-        let guests = most / 2;
+        let guest_descriptors = descriptors / 2;
         // A call that cannot open any file cannot use its mounts at all.
-        let share = (guests / 2 / calls).max(1);
-        let connections = (guests / 8).max(1);
-        let common = guests
+        let share = (guest_descriptors / 2 / calls).max(1);
+        let connections = (guest_descriptors / 8).max(1);
+        let shared_limit = guest_descriptors
             .saturating_sub(connections)
             .saturating_sub(share.saturating_mul(calls));
         Self {
             share,
             connections,
-            common,
+            shared_limit,
             open: AtomicUsize::new(0),
         }
     }
@@ -109,33 +109,34 @@ impl DescriptorTable {
     }
 
     /// Creates the count of a new call.
-    pub(crate) fn files(self: &Arc<Self>) -> CallDescriptors {
+    pub(crate) fn start_call(self: &Arc<Self>) -> CallDescriptors {
         CallDescriptors {
-            all: Arc::clone(self),
+            table: Arc::clone(self),
             open: Arc::default(),
         }
     }
 }
 
 /// Returns the maximum number of descriptors of the process.
-fn available() -> usize {
+fn process_limit() -> usize {
     usize::try_from(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)).unwrap_or(usize::MAX)
 }
 
 impl CallDescriptors {
     /// Acquires a permit for one more file. Returns `None` if this call cannot open one now.
     pub(crate) fn acquire(&self) -> Option<OpenDescriptor> {
-        let mine = self.open.fetch_add(1, Ordering::Relaxed);
-        let all = self.all.open.fetch_add(1, Ordering::Relaxed);
+        let open_in_call = self.open.fetch_add(1, Ordering::Relaxed);
+        let open_in_total = self.table.open.fetch_add(1, Ordering::Relaxed);
         let opened = OpenDescriptor(self.clone());
-        (mine < self.all.share || all < self.all.common).then_some(opened)
+        (open_in_call < self.table.share || open_in_total < self.table.shared_limit)
+            .then_some(opened)
     }
 }
 
 impl Drop for OpenDescriptor {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
-        self.0.all.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.table.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     /// Opens files until one is refused.
-    fn all_of(files: &CallDescriptors) -> Vec<OpenDescriptor> {
+    fn acquire_all(files: &CallDescriptors) -> Vec<OpenDescriptor> {
         std::iter::from_fn(|| files.acquire()).collect()
     }
 
@@ -166,27 +167,27 @@ mod tests {
     #[test]
     fn a_call_leaves_every_other_call_its_share() {
         let all = Arc::new(DescriptorTable::new(1024, 64));
-        let greedy = all.files();
-        let held = all_of(&greedy);
+        let greedy = all.start_call();
+        let acquired = acquire_all(&greedy);
         assert_eq!(
-            held.len(),
+            acquired.len(),
             192,
             "all descriptors except the shares of other calls and those for connections"
         );
-        let others: Vec<CallDescriptors> = (0..63).map(|_| all.files()).collect();
-        let theirs: Vec<Vec<OpenDescriptor>> = others.iter().map(all_of).collect();
+        let others: Vec<CallDescriptors> = (0..63).map(|_| all.start_call()).collect();
+        let theirs: Vec<Vec<OpenDescriptor>> = others.iter().map(acquire_all).collect();
         assert!(theirs.iter().all(|files| files.len() == 4));
-        let open = held.len() + theirs.iter().map(Vec::len).sum::<usize>();
+        let open = acquired.len() + theirs.iter().map(Vec::len).sum::<usize>();
         assert!(open + all.connections() <= 512, "{open}");
         assert_eq!(
             all.open.load(Ordering::Relaxed),
             open,
             "refused descriptors do not count"
         );
-        drop((held, theirs));
+        drop((acquired, theirs));
         assert_eq!(all.open.load(Ordering::Relaxed), 0);
         assert_eq!(
-            all_of(&others[0]).len(),
+            acquire_all(&others[0]).len(),
             192,
             "released descriptors are available to every call"
         );
@@ -196,8 +197,8 @@ mod tests {
     fn a_call_can_open_a_file_even_if_there_are_few_descriptors() {
         for most in [0, 1, 16, 64] {
             let all = Arc::new(DescriptorTable::new(most, 64));
-            let held: Vec<CallDescriptors> = (0..64).map(|_| all.files()).collect();
-            let open: Vec<_> = held.iter().map(CallDescriptors::acquire).collect();
+            let calls: Vec<CallDescriptors> = (0..64).map(|_| all.start_call()).collect();
+            let open: Vec<_> = calls.iter().map(CallDescriptors::acquire).collect();
             assert!(open.iter().all(Option::is_some));
             assert!(all.connections() > 0);
         }

@@ -10,39 +10,39 @@ use crate::context::mount_roots::MountedDirectory;
 #[derive(Clone, Debug)]
 pub(crate) enum DirectoryReach {
     /// No mount: the handle is the root of a guest that has no directory there.
-    Nothing,
+    NoMount,
     /// A mounted directory, or a subdirectory of one.
-    Within {
+    Mounted {
         /// The path of the mounted directory in the guest.
         guest: Arc<str>,
         /// The mount, if it is read-only.
         mount: Option<Arc<MountPermission>>,
         /// True if the handle is the mounted directory itself.
-        is_top: bool,
+        is_mount_root: bool,
     },
 }
 
 impl DirectoryReach {
-    pub(crate) fn of(mounted: &MountedDirectory) -> Self {
+    pub(crate) fn from_mounted(mounted: &MountedDirectory) -> Self {
         let mount = mounted
             .mount
             .clone()
             .filter(|mount| mount.access == MountAccess::Read);
-        Self::Within {
+        Self::Mounted {
             guest: mounted.guest.as_str().into(),
             mount,
-            is_top: true,
+            is_mount_root: true,
         }
     }
 
     /// Returns the reach of a subdirectory.
     pub(crate) fn subdirectory(&self) -> Self {
         match self {
-            Self::Nothing => Self::Nothing,
-            Self::Within { guest, mount, .. } => Self::Within {
+            Self::NoMount => Self::NoMount,
+            Self::Mounted { guest, mount, .. } => Self::Mounted {
                 guest: Arc::clone(guest),
                 mount: mount.clone(),
-                is_top: false,
+                is_mount_root: false,
             },
         }
     }

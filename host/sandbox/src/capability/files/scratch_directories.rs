@@ -110,40 +110,48 @@ impl TemporaryFolders {
     ///
     /// Fails if the directory cannot be created. The message addresses the operator.
     pub(crate) async fn create(self: &Arc<Self>) -> Result<ScratchDirectory, String> {
-        let place = Arc::clone(&self.permits)
+        let permit = Arc::clone(&self.permits)
             .acquire_owned()
             .await
             .map_err(|error| error.to_string())?;
-        let scratches = Arc::clone(self);
+        let folders = Arc::clone(self);
         let runtime = Handle::current();
-        let made = tokio::task::spawn_blocking(move || scratches.create_blocking(place, runtime));
-        let made = made.await.unwrap_or_else(|error| Err(error.to_string()));
-        made.map_err(|why| {
+        let task = tokio::task::spawn_blocking(move || folders.create_blocking(permit, runtime));
+        let created = task.await.unwrap_or_else(|error| Err(error.to_string()));
+        created.map_err(|why| {
             format!("cannot make a temporary folder for the call: {why} (server.scratch)")
         })
     }
 
     fn create_blocking(
         &self,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         runtime: Handle,
     ) -> Result<ScratchDirectory, String> {
-        let own = self.server_directory()?;
-        let name = own.next_call.fetch_add(1, Ordering::Relaxed).to_string();
-        let cannot = |error: Errno| format!("{}: {}", self.root.display(), io::Error::from(error));
-        mkdirat(&own.directory, &name, Mode::RWXU).map_err(cannot)?;
-        let left = LeftoverFolder {
-            server_directory: own,
+        let server_directory = self.server_directory()?;
+        let name = server_directory
+            .next_call
+            .fetch_add(1, Ordering::Relaxed)
+            .to_string();
+        let describe =
+            |error: Errno| format!("{}: {}", self.root.display(), io::Error::from(error));
+        mkdirat(&server_directory.directory, &name, Mode::RWXU).map_err(describe)?;
+        let leftover = LeftoverFolder {
+            server_directory,
             name,
-            _permit: place,
+            _permit: permit,
         };
         let opened = openat(
-            &left.server_directory.directory,
-            &left.name,
+            &leftover.server_directory.directory,
+            &leftover.name,
             DIRECTORY_FLAGS,
             Mode::empty(),
         );
-        let folder = File::from(opened.inspect_err(|_| left.remove()).map_err(cannot)?);
+        let folder = File::from(
+            opened
+                .inspect_err(|_| leftover.remove())
+                .map_err(describe)?,
+        );
         let dir = WasiDir::new(
             folder,
             FsPerms::ReadWrite,
@@ -154,33 +162,33 @@ impl TemporaryFolders {
         Ok(ScratchDirectory {
             dir,
             ledger,
-            removal: Some(left),
+            removal: Some(leftover),
             runtime,
         })
     }
 
     /// Returns the directory of this server. Creates it again if another process has removed it.
     fn server_directory(&self) -> Result<Arc<ServerFolder>, String> {
-        let mut own = self.server_directory.lock();
-        if let Some(own) = own.as_ref()
-            && fstat(&own.directory).is_ok_and(|found| found.st_nlink > 0)
+        let mut current = self.server_directory.lock();
+        if let Some(existing) = current.as_ref()
+            && fstat(&existing.directory).is_ok_and(|stat| stat.st_nlink > 0)
         {
-            return Ok(Arc::clone(own));
+            return Ok(Arc::clone(existing));
         }
-        let made = ServerFolder::create(&self.root)?;
-        Ok(Arc::clone(own.insert(Arc::new(made))))
+        let created = ServerFolder::create(&self.root)?;
+        Ok(Arc::clone(current.insert(Arc::new(created))))
     }
 }
 
 impl ServerFolder {
     fn create(root: &Path) -> Result<Self, String> {
-        let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
+        let describe = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
         let root = PrivateFolder::open(root, DIRECTORY_PURPOSE)?.handle;
         for n in 0..MAX_NAME_ATTEMPTS {
             let name = format!("{DIRECTORY_PREFIX}{}-{n}", std::process::id());
             match mkdirat(&root, &name, Mode::RWXU) {
                 Err(Errno::EXIST) => continue,
-                made => made.map_err(cannot)?,
+                created => created.map_err(describe)?,
             }
             // Before the lock is taken, another server can mistake the directory for a leftover
             // one.
@@ -188,7 +196,7 @@ impl ServerFolder {
                 continue;
             };
             if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err()
-                || fstat(&folder).is_ok_and(|found| found.st_nlink == 0)
+                || fstat(&folder).is_ok_and(|stat| stat.st_nlink == 0)
             {
                 continue;
             }
@@ -199,7 +207,7 @@ impl ServerFolder {
                 next_call: AtomicU64::new(0),
             });
         }
-        Err(cannot(Errno::EXIST))
+        Err(describe(Errno::EXIST))
     }
 }
 
@@ -225,18 +233,18 @@ impl ScratchDirectory {
 
     /// Removes the directory. Removal continues if the future is dropped.
     pub(crate) async fn remove(mut self) {
-        if let Some(removing) = self.start_removal() {
-            let _ = removing.await;
+        if let Some(removal_task) = self.start_removal() {
+            let _ = removal_task.await;
         }
     }
 
     fn start_removal(&mut self) -> Option<tokio::task::JoinHandle<()>> {
-        let left = self.removal.take()?;
+        let leftover = self.removal.take()?;
         let ledger = Arc::clone(&self.ledger);
         Some(self.runtime.spawn(async move {
             // Wait until the changes that the call started are finished.
             ledger.wait_until_idle().await;
-            let _ = tokio::task::spawn_blocking(move || left.remove()).await;
+            let _ = tokio::task::spawn_blocking(move || leftover.remove()).await;
         }))
     }
 }
@@ -275,12 +283,12 @@ impl LeftoverFolder {
 
 /// Removes the directories in `root` that no server has locked.
 fn sweep(root: &Path) -> Result<(), String> {
-    let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
+    let describe = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
     let private = PrivateFolder::open(root, DIRECTORY_PURPOSE)?;
     // The handle itself cannot be read.
-    let list = openat(&private.handle, ".", DIRECTORY_FLAGS, Mode::empty()).map_err(cannot)?;
-    for entry in Dir::read_from(list).map_err(cannot)? {
-        let entry = entry.map_err(cannot)?;
+    let list = openat(&private.handle, ".", DIRECTORY_FLAGS, Mode::empty()).map_err(describe)?;
+    for entry in Dir::read_from(list).map_err(describe)? {
+        let entry = entry.map_err(describe)?;
         let name = entry.file_name();
         if !name.to_bytes().starts_with(DIRECTORY_PREFIX.as_bytes()) {
             continue;
@@ -291,10 +299,10 @@ fn sweep(root: &Path) -> Result<(), String> {
         if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
-        remove(&folder.into()).map_err(cannot)?;
+        remove(&folder.into()).map_err(describe)?;
         match unlinkat(&private.handle, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(cannot(error)),
+            Err(error) => return Err(describe(error)),
         }
     }
     Ok(())
@@ -303,8 +311,8 @@ fn sweep(root: &Path) -> Result<(), String> {
 /// Removes the contents of a directory. Needs few file descriptors at any depth, because it moves
 /// nested directories up to the top. Follows no links. Blocks.
 pub(crate) fn remove(top: &File) -> Result<(), Errno> {
-    let mut moved = 0_u64;
-    let mut vain = 0;
+    let mut moved_count = 0_u64;
+    let mut futile_rounds = 0;
     loop {
         let mut empty = true;
         let mut progress = false;
@@ -328,15 +336,15 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
                 if matches!(name.to_bytes(), b"." | b"..") || try_unlink(folder.as_fd(), name) {
                     continue;
                 }
-                progress |= move_up(&folder, name, top, &mut moved)?;
+                progress |= move_up(&folder, name, top, &mut moved_count)?;
             }
             progress |= unlinkat(top, name, AtFlags::REMOVEDIR).is_ok();
         }
         if empty {
             return Ok(());
         }
-        vain = if progress { 0 } else { vain + 1 };
-        if vain == MAX_FUTILE_ROUNDS {
+        futile_rounds = if progress { 0 } else { futile_rounds + 1 };
+        if futile_rounds == MAX_FUTILE_ROUNDS {
             return Err(Errno::NOTEMPTY);
         }
     }
@@ -344,20 +352,25 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
 
 /// Removes a file, a link or an empty directory. Returns whether it no longer exists.
 fn try_unlink(folder: BorrowedFd<'_>, name: &CStr) -> bool {
-    let gone = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
-    gone(unlinkat(folder, name, AtFlags::empty()))
-        || gone(unlinkat(folder, name, AtFlags::REMOVEDIR))
+    let is_removed = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
+    is_removed(unlinkat(folder, name, AtFlags::empty()))
+        || is_removed(unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
 /// Moves a directory to `top` under an unused name.
-fn move_up(folder: &OwnedFd, name: &CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
+fn move_up(
+    folder: &OwnedFd,
+    name: &CStr,
+    top: &File,
+    moved_count: &mut u64,
+) -> Result<bool, Errno> {
     loop {
-        *moved += 1;
+        *moved_count += 1;
         match renameat_with(
             folder,
             name,
             top,
-            format!(".{moved}"),
+            format!(".{moved_count}"),
             RenameFlags::NOREPLACE,
         ) {
             Ok(()) => return Ok(true),

@@ -14,7 +14,7 @@ pub(super) fn check_answer(question: &Question, answer: &str) -> Result<String, 
     };
     let answer = match question.kind {
         QuestionKind::Form => form::check_answer(&question.params, answer)?,
-        QuestionKind::Url if form::action(&answer).is_none() => {
+        QuestionKind::Url if form::parse_action(&answer).is_none() => {
             return Err("it has no `action` that is accept, decline or cancel".to_owned());
         }
         QuestionKind::Sampling | QuestionKind::SamplingWithTools

@@ -37,7 +37,7 @@ const STRING_FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 /// # Errors
 ///
 /// The part that clients cannot show.
-pub(super) fn check(params: &Value) -> Result<(), String> {
+pub(super) fn check_form(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
         return Err("`message` must state the purpose of the form".to_owned());
     }
@@ -75,7 +75,7 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
 ///
 /// The problem with the answer, worded for the user who filled in the form.
 pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value, String> {
-    match action(&answer) {
+    match parse_action(&answer) {
         None => return Err("it has no `action` that is accept, decline or cancel".to_owned()),
         Some("accept") => {}
         Some(_) => return Ok(answer),
@@ -95,33 +95,33 @@ pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value
     let violations = compile_schema(&schema)?
         .quick_violations(content)
         .ok_or("it is too large to be checked")?;
-    let shown: Vec<String> = violations
+    let messages: Vec<String> = violations
         .iter()
         .take(MAX_VIOLATIONS)
         .map(describe_violation)
         .collect();
-    if shown.is_empty() {
+    if messages.is_empty() {
         Ok(answer)
     } else {
-        Err(shown.join("; "))
+        Err(messages.join("; "))
     }
 }
 
 /// Describes a violation for the user who filled in the form.
 fn describe_violation(violation: &SchemaViolation) -> String {
-    let place = violation.pointer.trim_start_matches('/');
+    let path = violation.pointer.trim_start_matches('/');
     clean_line(
-        &if place.is_empty() {
+        &if path.is_empty() {
             violation.message.clone()
         } else {
-            format!("{place}: {}", violation.message)
+            format!("{path}: {}", violation.message)
         },
         MAX_VIOLATION_BYTES,
     )
 }
 
 /// Returns the user's action.
-pub(super) fn action(answer: &Value) -> Option<&str> {
+pub(super) fn parse_action(answer: &Value) -> Option<&str> {
     answer
         .get("action")
         .and_then(Value::as_str)
@@ -139,7 +139,7 @@ fn check_field(schema: &Value) -> Result<(), String> {
     let Value::Object(schema) = schema else {
         return Err("its schema must be an object".to_owned());
     };
-    let own: &[&str] =
+    let type_keywords: &[&str] =
         match schema.get("type").and_then(Value::as_str) {
             Some("string") => &STRING_KEYWORDS,
             Some("number" | "integer") => &NUMBER_KEYWORDS,
@@ -150,7 +150,7 @@ fn check_field(schema: &Value) -> Result<(), String> {
                     .to_owned(),
             ),
         };
-    check_members(schema, &[&COMMON_KEYWORDS, own])
+    check_members(schema, &[&COMMON_KEYWORDS, type_keywords])
         .map_err(|name| format!("`{name}` is not something that clients can show"))?;
     if let Some(format) = schema.get("format")
         && !format
@@ -162,7 +162,7 @@ fn check_field(schema: &Value) -> Result<(), String> {
             STRING_FORMATS.join(", ")
         ));
     }
-    if own == ARRAY_KEYWORDS {
+    if type_keywords == ARRAY_KEYWORDS {
         let Some(Value::Object(items)) = schema.get("items") else {
             return Err("`items` must list the choices".to_owned());
         };
@@ -180,9 +180,9 @@ fn check_field(schema: &Value) -> Result<(), String> {
 /// # Errors
 ///
 /// Returns the name of the first other member.
-fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
+fn check_members<'a>(members: &'a Map<String, Value>, allowed: &[&[&str]]) -> Result<(), &'a str> {
     match members.keys().find(|name| {
-        !known
+        !allowed
             .iter()
             .any(|keywords| keywords.contains(&name.as_str()))
     }) {
@@ -220,7 +220,7 @@ mod tests {
             "several": {"type": "array", "items": {"type": "string", "enum": ["a"]}, "minItems": 1, "maxItems": 2},
             "many": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "default": []},
         });
-        check(&form(&properties)).unwrap();
+        check_form(&form(&properties)).unwrap();
         let params = JsonText::new(&form(&properties));
         assert!(
             check_answer(
@@ -265,16 +265,16 @@ mod tests {
             form(&json!({"a": {"type": "array", "items": {"$ref": "#"}}})),
             form(&json!({"a": {"type": "string", "minLength": "x"}})),
         ];
-        let said: Vec<String> = cases
+        let messages: Vec<String> = cases
             .iter()
-            .map(|params| check(params).unwrap_err())
+            .map(|params| check_form(params).unwrap_err())
             .collect();
-        insta::assert_snapshot!(said.join("\n"));
+        insta::assert_snapshot!(messages.join("\n"));
         let many = (0..65)
             .map(|n| (n.to_string(), json!({"type": "string"})))
             .collect::<Map<_, _>>();
         assert_eq!(
-            check(&form(&many.into())).unwrap_err(),
+            check_form(&form(&many.into())).unwrap_err(),
             "a form has 1 to 64 fields, not 65"
         );
     }

@@ -9,7 +9,7 @@ use toolbay_secrets::SecretFilter;
 
 use super::form;
 use super::page_url::check_url;
-use super::raw_question::{PosedKind, RawQuestion};
+use super::raw_question::{RawQuestion, RawQuestionKind};
 
 /// Maximum number of questions in one request.
 const MAX_QUESTIONS: usize = 16;
@@ -38,24 +38,24 @@ const MAX_QUOTED_BYTES: usize = 100;
 ///
 /// The problem with a question, worded for the plugin's author.
 pub(super) fn check_questions(
-    posed: &[RawQuestion],
+    raw_questions: &[RawQuestion],
     secrets: &SecretFilter,
 ) -> Result<Vec<Question>, String> {
-    if posed.len() > MAX_QUESTIONS {
+    if raw_questions.len() > MAX_QUESTIONS {
         return Err(format!(
             "at most {MAX_QUESTIONS} questions can be asked at once, not {}",
-            posed.len()
+            raw_questions.len()
         ));
     }
     let mut keys = BTreeSet::new();
-    posed
+    raw_questions
         .iter()
-        .map(|posed| {
-            let key = &posed.key;
-            let named =
+        .map(|raw| {
+            let key = &raw.key;
+            let with_key =
                 |why: String| format!("question {:?}: {why}", clean_line(key, MAX_QUOTED_BYTES));
-            if !is_key(key) {
-                return Err(named(format!(
+            if !is_valid_key(key) {
+                return Err(with_key(format!(
                     "a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - ."
                 )));
             }
@@ -63,23 +63,23 @@ pub(super) fn check_questions(
                 return Err("a question's key contains a secret".to_owned());
             }
             if !keys.insert(key) {
-                return Err(named("another question has the same key".to_owned()));
+                return Err(with_key("another question has the same key".to_owned()));
             }
-            check_question(posed, secrets).map_err(named)
+            check_question(raw, secrets).map_err(with_key)
         })
         .collect()
 }
 
-fn check_question(posed: &RawQuestion, secrets: &SecretFilter) -> Result<Question, String> {
-    if posed.params.len() > MAX_PARAMS_BYTES
-        || JsonSize::measure(&posed.params).values > MAX_PARAM_VALUES
+fn check_question(raw: &RawQuestion, secrets: &SecretFilter) -> Result<Question, String> {
+    if raw.params.len() > MAX_PARAMS_BYTES
+        || JsonSize::measure(&raw.params).values > MAX_PARAM_VALUES
     {
         return Err(format!(
             "its parameters are larger than {} KiB or {MAX_PARAM_VALUES} values",
             MAX_PARAMS_BYTES >> 10
         ));
     }
-    let Ok(mut params @ Value::Object(_)) = serde_json::from_str(&posed.params) else {
+    let Ok(mut params @ Value::Object(_)) = serde_json::from_str(&raw.params) else {
         return Err("its parameters are not a JSON object".to_owned());
     };
     clean_value(&mut params, secrets);
@@ -87,14 +87,14 @@ fn check_question(posed: &RawQuestion, secrets: &SecretFilter) -> Result<Questio
         // Task support is negotiated between the client and the server.
         params.shift_remove(TASK_MEMBER);
     }
-    let kind = match posed.kind {
-        PosedKind::Form => form::check(&params).map(|()| QuestionKind::Form)?,
-        PosedKind::Url => check_url(&params).map(|()| QuestionKind::Url)?,
-        PosedKind::Sampling => check_sampling(&params)?,
-        PosedKind::Roots => QuestionKind::Roots,
+    let kind = match raw.kind {
+        RawQuestionKind::Form => form::check_form(&params).map(|()| QuestionKind::Form)?,
+        RawQuestionKind::Url => check_url(&params).map(|()| QuestionKind::Url)?,
+        RawQuestionKind::Sampling => check_sampling(&params)?,
+        RawQuestionKind::Roots => QuestionKind::Roots,
     };
     Ok(Question {
-        key: posed.key.clone(),
+        key: raw.key.clone(),
         kind,
         params: JsonText::new(&params),
     })
@@ -103,16 +103,16 @@ fn check_question(posed: &RawQuestion, secrets: &SecretFilter) -> Result<Questio
 /// Removes control characters and secrets from every text, and reserved keys from every
 /// `_meta`.
 fn clean_value(value: &mut Value, secrets: &SecretFilter) {
-    let text = |text: &str| secrets.scrub(&clean(text)).into_owned();
+    let clean_text = |text: &str| secrets.scrub(&clean(text)).into_owned();
     match value {
-        Value::String(words) => *words = text(words),
+        Value::String(words) => *words = clean_text(words),
         Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, secrets)),
         Value::Object(members) => {
             *members = std::mem::take(members)
                 .into_iter()
                 .map(|(name, mut member)| {
                     clean_value(&mut member, secrets);
-                    let name = text(&name);
+                    let name = clean_text(&name);
                     if name == META_MEMBER
                         && let Some(meta) = member.as_object_mut()
                     {
@@ -126,7 +126,7 @@ fn clean_value(value: &mut Value, secrets: &SecretFilter) {
     }
 }
 
-fn is_key(key: &str) -> bool {
+fn is_valid_key(key: &str) -> bool {
     key.len() <= MAX_KEY_BYTES && toolbay_model::is_name(key)
 }
 
@@ -144,7 +144,7 @@ fn check_sampling(params: &Value) -> Result<QuestionKind, String> {
     if params
         .get("maxTokens")
         .and_then(Value::as_u64)
-        .is_none_or(|most| most == 0)
+        .is_none_or(|tokens| tokens == 0)
     {
         return Err("`maxTokens` must be a whole number above 0".to_owned());
     }

@@ -4,16 +4,16 @@
 #[derive(Clone, Debug)]
 pub(crate) struct RawQuestion {
     pub(crate) key: String,
-    pub(crate) kind: PosedKind,
+    pub(crate) kind: RawQuestionKind,
     /// The parameters, a JSON object as text.
     pub(crate) params: String,
     /// True if the call cannot continue without an answer.
-    pub(crate) required: bool,
+    pub(crate) is_required: bool,
 }
 
 /// The kind of a question, as the contract represents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PosedKind {
+pub(crate) enum RawQuestionKind {
     Form,
     Url,
     Sampling,

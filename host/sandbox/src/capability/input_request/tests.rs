@@ -40,29 +40,29 @@ fn form(key: &str) -> RawQuestion {
     let params = json!({"message": "Who?", "requestedSchema": schema}).to_string();
     RawQuestion {
         key: key.to_owned(),
-        kind: PosedKind::Form,
+        kind: RawQuestionKind::Form,
         params,
-        required: true,
+        is_required: true,
     }
 }
 
-fn posed(kind: PosedKind, params: &Value) -> RawQuestion {
+fn raw_question(kind: RawQuestionKind, params: &Value) -> RawQuestion {
     RawQuestion {
         key: "k".to_owned(),
         kind,
         params: params.to_string(),
-        required: true,
+        is_required: true,
     }
 }
 
-fn interview(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRound {
+fn ask_round(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRound {
     let error = asking.ask(questions).unwrap_err();
     error.downcast_ref::<SuspendedCall>().unwrap().0.clone()
 }
 
 #[test]
 fn a_call_ends_with_unanswered_questions_and_continues_with_the_answers() {
-    let first = interview(
+    let first = ask_round(
         &asking(CallJournal::default(), all()),
         &[form("a"), form("b")],
     );
@@ -80,7 +80,7 @@ fn a_call_ends_with_unanswered_questions_and_continues_with_the_answers() {
     let answer =
         json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
     journal.answers.insert("a".to_owned(), answer);
-    let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);
+    let second = ask_round(&asking(journal.clone(), all()), &[form("a"), form("b")]);
     assert_eq!(
         (second.questions[0].key.as_str(), second.journal.rounds),
         ("b", 2)
@@ -102,7 +102,7 @@ fn a_call_ends_with_unanswered_questions_and_continues_with_the_answers() {
 
 #[test]
 fn a_question_with_an_invalid_answer_is_asked_again_with_the_reason() {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for wrong in [
         json!({"action": "accept", "content": {}}),
         json!({"action": "accept", "content": {"name": ""}}),
@@ -114,12 +114,12 @@ fn a_question_with_an_invalid_answer_is_asked_again_with_the_reason() {
     ] {
         let mut journal = CallJournal::default();
         journal.answers.insert("a".to_owned(), wrong.to_string());
-        let again = interview(&asking(journal, all()), &[form("a")]).questions;
-        let params: Value = serde_json::from_str(again[0].params.get()).unwrap();
-        said.push(params["message"].as_str().unwrap().to_owned());
-        assert_eq!(again.len(), 1, "{wrong}");
+        let repeated = ask_round(&asking(journal, all()), &[form("a")]).questions;
+        let params: Value = serde_json::from_str(repeated[0].params.get()).unwrap();
+        messages.push(params["message"].as_str().unwrap().to_owned());
+        assert_eq!(repeated.len(), 1, "{wrong}");
     }
-    insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer is invalid: ", ""), @r#"
+    insta::assert_snapshot!(messages.join("\n").replace("Who?\n\nThe last answer is invalid: ", ""), @r#"
         "name" is a required property
         name: "" is shorter than 1 character
         name: 7 is not of type "string"
@@ -136,7 +136,7 @@ fn unsupported_questions_end_the_call_or_are_reported() {
         CallJournal::default(),
         QuestionKindSet::default().with(QuestionKind::Form),
     );
-    let roots = posed(PosedKind::Roots, &json!({}));
+    let roots = raw_question(RawQuestionKind::Roots, &json!({}));
     let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
     let incapable = error
         .downcast_ref::<MissingCapability>()
@@ -145,7 +145,7 @@ fn unsupported_questions_end_the_call_or_are_reported() {
     assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
     let refused = asking
         .ask(&[RawQuestion {
-            required: false,
+            is_required: false,
             ..roots
         }])
         .unwrap()
@@ -170,41 +170,50 @@ fn a_question_that_makes_no_sense_is_refused_with_the_reason() {
         vec![form(&"k".repeat(65))],
         vec![form("a"), form("a")],
         vec![form("a"); 17],
-        vec![posed(PosedKind::Roots, &json!([]))],
-        vec![posed(
-            PosedKind::Roots,
+        vec![raw_question(RawQuestionKind::Roots, &json!([]))],
+        vec![raw_question(
+            RawQuestionKind::Roots,
             &json!({"x": "y".repeat(MAX_PARAMS_BYTES)}),
         )],
-        vec![posed(PosedKind::Roots, &json!({"x": vec![0; 5000]}))],
-        vec![posed(PosedKind::Url, &json!({"url": "https://a.example"}))],
-        vec![posed(
-            PosedKind::Url,
+        vec![raw_question(
+            RawQuestionKind::Roots,
+            &json!({"x": vec![0; 5000]}),
+        )],
+        vec![raw_question(
+            RawQuestionKind::Url,
+            &json!({"url": "https://a.example"}),
+        )],
+        vec![raw_question(
+            RawQuestionKind::Url,
             &json!({"message": "m", "url": "http://a.example"}),
         )],
-        vec![posed(
-            PosedKind::Url,
+        vec![raw_question(
+            RawQuestionKind::Url,
             &json!({"message": "m", "url": "http://localhost.evil.example"}),
         )],
-        vec![posed(
-            PosedKind::Url,
+        vec![raw_question(
+            RawQuestionKind::Url,
             &json!({"message": "m", "url": "javascript:alert(1)"}),
         )],
-        vec![posed(
-            PosedKind::Sampling,
+        vec![raw_question(
+            RawQuestionKind::Sampling,
             &json!({"messages": [], "maxTokens": 1}),
         )],
-        vec![posed(
-            PosedKind::Sampling,
+        vec![raw_question(
+            RawQuestionKind::Sampling,
             &json!({"messages": [message], "maxTokens": 0}),
         )],
-        vec![posed(
-            PosedKind::Sampling,
+        vec![raw_question(
+            RawQuestionKind::Sampling,
             &json!({"messages": [message], "maxTokens": 1, "tools": {}}),
         )],
-        vec![posed(PosedKind::Form, &json!({"message": "m"}))],
+        vec![raw_question(
+            RawQuestionKind::Form,
+            &json!({"message": "m"}),
+        )],
     ];
-    let said: Vec<String> = cases.into_iter().map(refused).collect();
-    insta::assert_snapshot!(said.join("\n"));
+    let messages: Vec<String> = cases.into_iter().map(refused).collect();
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
@@ -221,18 +230,22 @@ fn the_host_of_a_page_is_the_one_that_it_seems() {
         "http://[0:0:0:0:0:0:0:1]/",
         "http://127.0.0.1",
     ] {
-        interview(
+        ask_round(
             &asking,
-            &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))],
+            &[raw_question(
+                RawQuestionKind::Url,
+                &json!({"message": "m", "url": url}),
+            )],
         );
     }
-    let refused = |url: &&str| match asking
-        .ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))])
-    {
+    let refused = |url: &&str| match asking.ask(&[raw_question(
+        RawQuestionKind::Url,
+        &json!({"message": "m", "url": url}),
+    )]) {
         Ok(Err(QuestionRefusal::Invalid(why))) => why.replace("question \"k\": ", ""),
         other => panic!("{url}: {other:?}"),
     };
-    let said: Vec<String> = [
+    let messages: Vec<String> = [
         "http://localhost:80@evil.example/",
         "http://localhost@evil.example/",
         "http://127.0.0.1:80@evil.example/",
@@ -268,7 +281,7 @@ fn the_host_of_a_page_is_the_one_that_it_seems() {
     .iter()
     .map(refused)
     .collect();
-    insta::assert_snapshot!(said.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
@@ -286,19 +299,19 @@ fn rounds_and_time_are_bounded() {
             .unwrap()
     };
     assert_eq!(limit(often), Limit::AskRounds(8));
-    let late = CallJournal {
+    let expired = CallJournal {
         rounds: 1,
         began: 1,
         ..CallJournal::default()
     };
-    assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_timeout));
+    assert_eq!(limit(expired), Limit::AskTime(Limits::DEFAULT.ask_timeout));
 }
 
 #[test]
 fn questions_are_refused_if_the_journal_cannot_be_stored() {
-    let barred = asking(CallJournal::default(), all());
-    barred.effects.block_questions(AskBlocker::File);
-    let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else {
+    let blocked = asking(CallJournal::default(), all());
+    blocked.effects.block_questions(AskBlocker::FileChange);
+    let Ok(Err(QuestionRefusal::Invalid(why))) = blocked.ask(&[form("a")]) else {
         panic!()
     };
     assert!(why.contains("changed files"), "{why}");

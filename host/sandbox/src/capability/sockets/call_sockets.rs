@@ -53,19 +53,19 @@ const ADDRESS_MEMORY_BYTES: usize = 128;
 /// The sockets of one call.
 pub(crate) struct CallSockets {
     gate: Arc<AddressGate>,
-    account: MemoryBudget,
+    memory_budget: MemoryBudget,
     deadline: Instant,
     lookup_count: u32,
     /// The resources of each WASI 0.2 socket, by its entry in the resource table.
-    reservations: BTreeMap<u32, SocketMemory>,
+    reservations: BTreeMap<u32, SocketResources>,
     /// Reference whose count is the number of sockets plus one.
     socket_count: Arc<()>,
 }
 
 /// The descriptor and the memory that a socket uses.
-pub(crate) struct SocketMemory {
-    _opened: OpenDescriptor,
-    _held: ByteReservation,
+pub(crate) struct SocketResources {
+    _descriptor: OpenDescriptor,
+    _memory: ByteReservation,
     _socket_count: Arc<()>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn is_connectable(address: SocketAddr) -> bool {
 }
 
 /// Result of resolving a name or an IP literal.
-pub(crate) type ResolvedName = Result<Vec<IpAddr>, ResolveFailure>;
+pub(crate) type LookupResult = Result<Vec<IpAddr>, ResolveFailure>;
 
 impl CallSockets {
     pub(crate) fn new(
@@ -117,7 +117,7 @@ impl CallSockets {
         denials: Arc<CallDenials>,
         effects: SideEffects,
         traffic: TcpTraffic,
-        account: MemoryBudget,
+        memory_budget: MemoryBudget,
         deadline: Instant,
     ) -> Self {
         let traffic = Arc::new(traffic);
@@ -130,7 +130,7 @@ impl CallSockets {
         };
         Self {
             gate: Arc::new(gate),
-            account,
+            memory_budget,
             deadline,
             lookup_count: 0,
             reservations: BTreeMap::new(),
@@ -152,14 +152,14 @@ impl CallSockets {
     /// Reserves the resources of a new socket. `acquire_descriptor` acquires its descriptor.
     pub(crate) fn reserve(
         &self,
-        opened: impl FnOnce() -> Option<OpenDescriptor>,
-    ) -> Result<SocketMemory, CreateSocketError> {
-        let opened = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS {
-            opened()
+        acquire_descriptor: impl FnOnce() -> Option<OpenDescriptor>,
+    ) -> Result<SocketResources, CreateSocketError> {
+        let acquired = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS {
+            acquire_descriptor()
         } else {
             None
         };
-        let opened = opened.ok_or_else(|| {
+        let descriptor = acquired.ok_or_else(|| {
             self.gate.denials.report_denial(
                 DenialKind::Tcp,
                 "This call already has the maximum number of open sockets.",
@@ -167,20 +167,20 @@ impl CallSockets {
             );
             CreateSocketError::Limit
         })?;
-        let held = self
-            .account
+        let memory = self
+            .memory_budget
             .reserve(SOCKET_MEMORY_BYTES)
             .map_err(CreateSocketError::Memory)?;
-        Ok(SocketMemory {
-            _opened: opened,
-            _held: held,
+        Ok(SocketResources {
+            _descriptor: descriptor,
+            _memory: memory,
             _socket_count: Arc::clone(&self.socket_count),
         })
     }
 
     /// Stores the resources of a socket until it is [released](Self::release).
-    pub(crate) fn attach(&mut self, rep: u32, holds: SocketMemory) {
-        self.reservations.insert(rep, holds);
+    pub(crate) fn attach(&mut self, rep: u32, resources: SocketResources) {
+        self.reservations.insert(rep, resources);
     }
 
     /// Releases the resources of a socket.
@@ -193,7 +193,7 @@ impl CallSockets {
     pub(crate) fn resolve(
         &mut self,
         name: &str,
-    ) -> Result<impl Future<Output = ResolvedName> + Send + use<>, ResolveFailure> {
+    ) -> Result<impl Future<Output = LookupResult> + Send + use<>, ResolveFailure> {
         let gate = self.gate();
         let host = match check_lookup(name, gate.rules()) {
             Ok(host) => host,
@@ -220,13 +220,13 @@ impl CallSockets {
             return Err(ResolveFailure::LimitReached);
         }
         let deadline = self.deadline;
-        let account = self.account.clone();
+        let memory_budget = self.memory_budget.clone();
         Ok(async move {
             match (host, gate.rules.clone()) {
                 (NormalizedHost::Ip(address), _) => Ok(vec![address]),
-                (NormalizedHost::Name(name), Some(reach)) => {
+                (NormalizedHost::Name(name), Some(connection_rules)) => {
                     gate.effects.mark_unsupported(MissingInput::Connections);
-                    let lookup = gate.resolve_allowed(&reach, name, &account);
+                    let lookup = gate.resolve_allowed(&connection_rules, name, &memory_budget);
                     tokio::time::timeout_at(deadline.into(), lookup)
                         .await
                         .unwrap_or(Err(ResolveFailure::LimitReached))
@@ -241,7 +241,7 @@ impl AddressGate {
     fn rules(&self) -> &[TcpRule] {
         self.rules
             .as_ref()
-            .map_or(&[], |reach| reach.rules.as_slice())
+            .map_or(&[], |connection_rules| connection_rules.rules.as_slice())
     }
 
     fn report_denial(&self, kind: DenialKind, denied: &DenialReason) {
@@ -253,17 +253,20 @@ impl AddressGate {
     /// the name.
     async fn resolve_allowed(
         &self,
-        reach: &ConnectionRules,
+        connection_rules: &ConnectionRules,
         name: String,
-        account: &MemoryBudget,
-    ) -> ResolvedName {
-        let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
-        let found = found.map_err(|error| {
+        memory_budget: &MemoryBudget,
+    ) -> LookupResult {
+        let resolved = connection_rules
+            .lookups
+            .resolve(&name, Some(&connection_rules.lookup_slots))
+            .await;
+        let addresses = resolved.map_err(|error| {
             let details = error.details().unwrap_or_default();
             tracing::debug!(details, "a name was not resolved: {error}");
             ResolveFailure::Failed
         })?;
-        let mut chosen = match filter_addresses(&found, &reach.opened) {
+        let mut allowed = match filter_addresses(&addresses, &connection_rules.allowed_networks) {
             Ok(chosen) => chosen,
             Err(refused) => {
                 let remedy = refused.remedy();
@@ -275,18 +278,18 @@ impl AddressGate {
                 return Err(ResolveFailure::Denied);
             }
         };
-        chosen.truncate(MAX_ADDRESSES);
-        let mut known = self.resolved_names.lock();
-        for address in &chosen {
-            let names = known.entry(address.to_canonical()).or_default();
+        allowed.truncate(MAX_ADDRESSES);
+        let mut resolved_names = self.resolved_names.lock();
+        for address in &allowed {
+            let names = resolved_names.entry(address.to_canonical()).or_default();
             if !names.contains(&name) {
-                account
+                memory_budget
                     .charge(ADDRESS_MEMORY_BYTES + name.len())
                     .map_err(|BudgetExceeded| ResolveFailure::LimitReached)?;
                 names.insert(name.clone());
             }
         }
-        Ok(chosen)
+        Ok(allowed)
     }
 
     /// Returns whether the guest's sockets may use an address for this purpose.
@@ -315,9 +318,9 @@ impl AddressGate {
         if address.port() == 0 {
             self.report_denial(DenialKind::Tcp, &DenialReason::ConnectionPortZero);
         } else {
-            let what =
+            let message =
                 format!("No tool may connect to {address}: that is not the address of a host.");
-            self.denials.report_denial(DenialKind::Tcp, &what, None);
+            self.denials.report_denial(DenialKind::Tcp, &message, None);
         }
     }
 
@@ -337,13 +340,12 @@ impl AddressGate {
             self.report_denial(DenialKind::Tcp, &denied);
             return false;
         }
-        let opened = self
-            .rules
-            .as_ref()
-            .map_or(&[][..], |reach| reach.opened.as_slice());
-        match filter_addresses(&[ip], opened) {
+        let opened_addresses = self.rules.as_ref().map_or(&[][..], |connection_rules| {
+            connection_rules.allowed_networks.as_slice()
+        });
+        match filter_addresses(&[ip], opened_addresses) {
             Ok(_) if self.tcp_usage.count_connection().is_ok() => {
-                self.effects.block_questions(AskBlocker::Connection);
+                self.effects.block_questions(AskBlocker::TcpConnection);
                 self.effects.mark_unsupported(MissingInput::Connections);
                 true
             }
@@ -371,16 +373,16 @@ impl AddressGate {
         .check(rules) else {
             return Ok(());
         };
-        let known = self.resolved_names.lock();
-        let mut of_name = None;
-        for name in known.get(&ip).into_iter().flatten() {
+        let resolved_names = self.resolved_names.lock();
+        let mut name_denial = None;
+        for name in resolved_names.get(&ip).into_iter().flatten() {
             match (TcpRequest { host: name, port }).check(rules) {
                 Ok(_) => return Ok(()),
-                Err(denied) => of_name = Some(denied),
+                Err(denied) => name_denial = Some(denied),
             }
         }
         // If the guest resolved a name, the denial refers to the name, not to the address.
-        Err(of_name.unwrap_or(denied))
+        Err(name_denial.unwrap_or(denied))
     }
 }
 

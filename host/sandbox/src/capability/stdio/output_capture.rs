@@ -45,7 +45,7 @@ pub(crate) struct CapturedText {
     /// Maximum number of captured bytes.
     limit: usize,
     /// True if more was written.
-    truncated: bool,
+    is_truncated: bool,
 }
 
 /// Guest's end of one of the two streams.
@@ -56,21 +56,21 @@ pub(crate) struct GuestOutputStream {
 }
 
 impl CapturedText {
-    fn with_limit(most: usize) -> Self {
+    fn with_limit(limit: usize) -> Self {
         Self {
             bytes: Vec::new(),
-            limit: most,
-            truncated: false,
+            limit,
+            is_truncated: false,
         }
     }
 
     /// Appends bytes. Returns the growth of the buffer's capacity, in bytes.
     fn append(&mut self, bytes: &[u8]) -> usize {
-        let room = self.limit.saturating_sub(self.bytes.len());
+        let remaining = self.limit.saturating_sub(self.bytes.len());
         let before = self.bytes.capacity();
-        self.truncated |= bytes.len() > room;
+        self.is_truncated |= bytes.len() > remaining;
         self.bytes
-            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            .extend_from_slice(bytes.get(..remaining).unwrap_or(bytes));
         self.bytes.capacity() - before
     }
 
@@ -82,7 +82,7 @@ impl CapturedText {
     /// Returns the output without secrets.
     pub(crate) fn scrubbed(&self, secrets: &SecretFilter) -> String {
         let text = self.text();
-        if self.truncated {
+        if self.is_truncated {
             // The truncated character may be part of a secret.
             secrets.scrub_truncated(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
         } else {
@@ -92,13 +92,13 @@ impl CapturedText {
 }
 
 impl GuestOutput {
-    pub(crate) fn new(limit: ByteSize, account: MemoryBudget) -> Self {
+    pub(crate) fn new(limit: ByteSize, memory_budget: MemoryBudget) -> Self {
         let shared = OutputState {
             stdout: CapturedText::with_limit(MAX_CAPTURED_BYTES),
             stderr: CapturedText::with_limit(MAX_CAPTURED_BYTES),
             written: 0,
             limit,
-            memory_budget: account,
+            memory_budget,
         };
         Self {
             shared: Arc::new(Mutex::new(shared)),
@@ -138,10 +138,10 @@ impl GuestOutput {
 impl GuestOutputStream {
     /// Charges bytes that another buffer stores to the memory budget.
     pub(crate) fn charge_memory(&self, bytes: usize) -> StreamResult<()> {
-        let held = self
+        let charged = self
             .capture
             .with_state(|shared| shared.memory_budget.charge(bytes));
-        held.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
+        charged.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
     }
 }
 
@@ -164,10 +164,10 @@ impl StdoutStream for GuestOutputStream {
 
 impl OutputStream for GuestOutputStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let kept = self.buffer;
+        let buffer = self.buffer;
         self.capture.with_state(|shared| {
             shared.written += bytes.len() as u64;
-            let grown = kept(shared).append(&bytes);
+            let grown = buffer(shared).append(&bytes);
             shared
                 .memory_budget
                 .charge(grown)
@@ -212,9 +212,9 @@ mod tests {
         assert_eq!(
             (
                 stdout.text().len(),
-                stdout.truncated,
+                stdout.is_truncated,
                 stderr.text().as_str(),
-                stderr.truncated
+                stderr.is_truncated
             ),
             (MAX_CAPTURED_BYTES, true, "boom", false)
         );
@@ -232,15 +232,15 @@ mod tests {
             &SecretValue::parse("hünter2-hünter2".as_bytes()).unwrap(),
         )])
         .unwrap();
-        for most in "it is h".len().."it is hünter2-hünter2".len() {
-            let mut kept = CapturedText::with_limit(most);
-            kept.append(b"it is h\xc3");
-            kept.append(b"\xbcnter2-h\xc3\xbcnter2");
-            assert_eq!(kept.scrubbed(&secrets), "it is ", "{most}");
+        for limit in "it is h".len().."it is hünter2-hünter2".len() {
+            let mut captured = CapturedText::with_limit(limit);
+            captured.append(b"it is h\xc3");
+            captured.append(b"\xbcnter2-h\xc3\xbcnter2");
+            assert_eq!(captured.scrubbed(&secrets), "it is ", "{limit}");
         }
-        let mut kept = CapturedText::with_limit(100);
-        kept.append("h\0ünter2-\u{1b}[0mhünter2 h".as_bytes());
-        assert_eq!(kept.scrubbed(&secrets), "[secret:token] h");
+        let mut captured = CapturedText::with_limit(100);
+        captured.append("h\0ünter2-\u{1b}[0mhünter2 h".as_bytes());
+        assert_eq!(captured.scrubbed(&secrets), "[secret:token] h");
     }
 
     #[test]

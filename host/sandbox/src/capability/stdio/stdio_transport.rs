@@ -21,10 +21,10 @@ const LINE_OVERHEAD_BYTES: usize = 96;
 
 /// Both directions of the transport. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct StdioConversation(Arc<ConversationState>);
+pub(crate) struct StdioTransport(Arc<StdioTransportState>);
 
 #[derive(Default)]
-struct ConversationState {
+struct StdioTransportState {
     lines: Mutex<LineBuffer>,
     /// Notified when the guest has input to read.
     input_ready: Arc<Notify>,
@@ -46,31 +46,31 @@ struct LineBuffer {
     closes_after_send: bool,
 }
 
-impl StdioConversation {
+impl StdioTransport {
     /// Creates a transport that closes the guest's input after the first request.
     pub(crate) fn single_request() -> Self {
-        let talk = Self::default();
-        talk.lines().closes_after_send = true;
-        talk
+        let transport = Self::default();
+        transport.lock_lines().closes_after_send = true;
+        transport
     }
 
     /// Returns the guest's standard input.
     pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
-        ConversationInput(self.clone())
+        TransportStdin(self.clone())
     }
 
     /// Returns the guest's standard output. `captured` captures its beginning and stops the guest
     /// at a limit.
-    pub(crate) fn stdout(&self, counted: GuestOutputStream) -> impl StdoutStream + use<> {
-        ConversationOutput {
+    pub(crate) fn stdout(&self, captured: GuestOutputStream) -> impl StdoutStream + use<> {
+        TransportStdout {
             transport: self.clone(),
-            captured: counted,
+            captured,
         }
     }
 
     /// Sends a line. It stays in memory until the guest reads it.
     pub(crate) fn send(&self, line: &str) {
-        let mut lines = self.lines();
+        let mut lines = self.lock_lines();
         lines.input.push_back(Bytes::from(format!("{line}\n")));
         lines.closed |= lines.closes_after_send;
         drop(lines);
@@ -80,34 +80,34 @@ impl StdioConversation {
     /// Waits for the guest's next nonblank line.
     pub(crate) async fn recv(&self) -> Vec<u8> {
         loop {
-            let said = self.0.output_ready.notified();
-            if let Some(line) = self.lines().output.pop_front() {
+            let line_written = self.0.output_ready.notified();
+            if let Some(line) = self.lock_lines().output.pop_front() {
                 return line;
             }
-            said.await;
+            line_written.await;
         }
     }
 
     /// Returns a reader of the guest's unread input. All readers share the input: each byte goes to
     /// one reader.
-    pub(crate) fn reader(&self) -> ConversationReader {
-        ConversationReader {
+    pub(crate) fn reader(&self) -> StdinMessageReader {
+        StdinMessageReader {
             transport: self.clone(),
             notified: None,
         }
     }
 
     // The lock is held for a few instructions and never across an await.
-    fn lines(&self) -> MutexGuard<'_, LineBuffer> {
+    fn lock_lines(&self) -> MutexGuard<'_, LineBuffer> {
         self.0.lines.lock()
     }
 }
 
 impl LineBuffer {
     /// Takes the next chunk of unread input.
-    fn take_input(&mut self, most: usize) -> Option<Bytes> {
+    fn take_input(&mut self, max_bytes: usize) -> Option<Bytes> {
         let first = self.input.front_mut()?;
-        let part = first.split_to(most.min(first.len()));
+        let part = first.split_to(max_bytes.min(first.len()));
         if first.is_empty() {
             self.input.pop_front();
         }
@@ -117,36 +117,40 @@ impl LineBuffer {
 
 /// Reader of the guest's input for WASI 0.3. While it waits, only the reader holds its waker, so a
 /// guest that drops its stream leaves nothing behind.
-pub(crate) struct ConversationReader {
-    transport: StdioConversation,
+pub(crate) struct StdinMessageReader {
+    transport: StdioTransport,
     notified: Option<Pin<Box<OwnedNotified>>>,
 }
 
-impl Clone for ConversationReader {
+impl Clone for StdinMessageReader {
     fn clone(&self) -> Self {
         self.transport.reader()
     }
 }
 
-impl ConversationReader {
+impl StdinMessageReader {
     /// Polls for the next chunk of unread input, of at most `max_bytes` bytes. Returns `None` at
     /// the end.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        max_bytes: usize,
+    ) -> Poll<Option<Bytes>> {
         loop {
             // Register before checking the buffer, so that no later notification is lost.
             let notify = &self.transport.0.input_ready;
-            let waiting = self
+            let notified = self
                 .notified
                 .get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
-            let mut lines = self.transport.lines();
-            let part = lines.take_input(most);
+            let mut lines = self.transport.lock_lines();
+            let part = lines.take_input(max_bytes);
             if part.is_some() || lines.closed {
                 drop(lines);
                 self.notified = None;
                 return Poll::Ready(part);
             }
             drop(lines);
-            if waiting.as_mut().poll(context).is_pending() {
+            if notified.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
             self.notified = None;
@@ -156,15 +160,15 @@ impl ConversationReader {
 
 /// Standard input of the guest.
 #[derive(Clone)]
-struct ConversationInput(StdioConversation);
+struct TransportStdin(StdioTransport);
 
-impl IsTerminal for ConversationInput {
+impl IsTerminal for TransportStdin {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdinStream for ConversationInput {
+impl StdinStream for TransportStdin {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
         // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::empty())
@@ -175,9 +179,9 @@ impl StdinStream for ConversationInput {
     }
 }
 
-impl InputStream for ConversationInput {
+impl InputStream for TransportStdin {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let mut lines = self.0.lines();
+        let mut lines = self.0.lock_lines();
         match lines.take_input(size) {
             Some(part) => Ok(part),
             None if lines.closed => Err(StreamError::Closed),
@@ -187,35 +191,35 @@ impl InputStream for ConversationInput {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for ConversationInput {
+impl Pollable for TransportStdin {
     async fn ready(&mut self) {
         loop {
-            let asked = self.0.0.input_ready.notified();
+            let input_ready = self.0.0.input_ready.notified();
             {
-                let lines = self.0.lines();
+                let lines = self.0.lock_lines();
                 if lines.closed || !lines.input.is_empty() {
                     return;
                 }
             }
-            asked.await;
+            input_ready.await;
         }
     }
 }
 
 /// Standard output of the guest.
 #[derive(Clone)]
-struct ConversationOutput {
-    transport: StdioConversation,
+struct TransportStdout {
+    transport: StdioTransport,
     captured: GuestOutputStream,
 }
 
-impl IsTerminal for ConversationOutput {
+impl IsTerminal for TransportStdout {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for ConversationOutput {
+impl StdoutStream for TransportStdout {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::sink())
@@ -226,11 +230,11 @@ impl StdoutStream for ConversationOutput {
     }
 }
 
-impl OutputStream for ConversationOutput {
+impl OutputStream for TransportStdout {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.captured.write(bytes.clone())?;
-        let mut lines = self.transport.lines();
-        let mut ended = false;
+        let mut lines = self.transport.lock_lines();
+        let mut has_line = false;
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let before = lines.partial_line.capacity();
             lines.partial_line.extend_from_slice(part);
@@ -241,12 +245,12 @@ impl OutputStream for ConversationOutput {
                 if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
                     self.captured.charge_memory(LINE_OVERHEAD_BYTES)?;
                     lines.output.push_back(line);
-                    ended = true;
+                    has_line = true;
                 }
             }
         }
         drop(lines);
-        if ended {
+        if has_line {
             self.transport.0.output_ready.notify_waiters();
         }
         Ok(())
@@ -262,7 +266,7 @@ impl OutputStream for ConversationOutput {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for ConversationOutput {
+impl Pollable for TransportStdout {
     async fn ready(&mut self) {}
 }
 
@@ -279,52 +283,52 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_received_wherever_the_writes_end() {
-        let talk = StdioConversation::default();
+        let transport = StdioTransport::default();
         let stdio = GuestOutput::new(ByteSize::kib(1), MemoryBudget::new(ByteSize::mib(1)));
-        let mut output = ConversationOutput {
-            transport: talk.clone(),
+        let mut output = TransportStdout {
+            transport: transport.clone(),
             captured: stdio.stdout(),
         };
         for piece in ["{\"a\"", ":1}\n\n \r\n{", "}\n[]\nrest"] {
             output.write(Bytes::from_static(piece.as_bytes())).unwrap();
         }
         for line in ["{\"a\":1}\n", "{}\n", "[]\n"] {
-            assert_eq!(talk.recv().await, line.as_bytes());
+            assert_eq!(transport.recv().await, line.as_bytes());
         }
-        assert!(talk.lines().output.is_empty());
+        assert!(transport.lock_lines().output.is_empty());
     }
 
     #[test]
     fn the_overhead_of_a_line_counts_against_the_budget() {
-        let talk = StdioConversation::default();
-        let account = MemoryBudget::new(ByteSize::mib(1));
-        let stdio = GuestOutput::new(ByteSize::mib(8), account.clone());
-        let mut output = ConversationOutput {
-            transport: talk.clone(),
+        let transport = StdioTransport::default();
+        let budget = MemoryBudget::new(ByteSize::mib(1));
+        let stdio = GuestOutput::new(ByteSize::mib(8), budget.clone());
+        let mut output = TransportStdout {
+            transport: transport.clone(),
             captured: stdio.stdout(),
         };
         let lines = Bytes::from("a\n".repeat(1000));
         let written = (0..1000)
             .take_while(|_| output.write(lines.clone()).is_ok())
             .count();
-        assert!(account.is_exceeded() && written < 11, "{written}");
-        let lines = talk.lines();
-        let kept = lines.output.capacity() * size_of::<Vec<u8>>()
+        assert!(budget.is_exceeded() && written < 11, "{written}");
+        let lines = transport.lock_lines();
+        let stored_bytes = lines.output.capacity() * size_of::<Vec<u8>>()
             + lines.output.iter().map(Vec::capacity).sum::<usize>();
-        assert!(kept <= 1 << 20, "{kept}");
+        assert!(stored_bytes <= 1 << 20, "{stored_bytes}");
     }
 
     #[tokio::test]
     async fn input_waits_for_messages_and_ends_when_it_is_closed() {
-        let talk = StdioConversation::default();
-        let mut input = ConversationInput(talk.clone());
+        let transport = StdioTransport::default();
+        let mut input = TransportStdin(transport.clone());
         assert_eq!(input.read(8).unwrap(), "");
         let push = |text: &'static str, closed| {
-            let mut lines = talk.lines();
+            let mut lines = transport.lock_lines();
             lines.input.push_back(Bytes::from_static(text.as_bytes()));
             lines.closed = closed;
             drop(lines);
-            talk.0.input_ready.notify_waiters();
+            transport.0.input_ready.notify_waiters();
         };
         let ((), ()) = tokio::join!(input.ready(), async { push("hello\n", false) });
         assert_eq!(
@@ -339,29 +343,29 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_dropped_while_it_waits_leaves_nothing_behind() {
-        let talk = StdioConversation::default();
+        let transport = StdioTransport::default();
         let count = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
         for _ in 0..100 {
-            assert!(talk.reader().poll(&mut context, 8).is_pending());
+            assert!(transport.reader().poll(&mut context, 8).is_pending());
         }
         assert_eq!(Arc::strong_count(&count), 2);
-        talk.send("hello");
+        transport.send("hello");
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn a_message_wakes_every_reader_and_goes_to_the_first_that_reads() {
-        let talk = StdioConversation::default();
+        let transport = StdioTransport::default();
         let count = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
-        let mut readers = [talk.reader(), talk.reader()];
+        let mut readers = [transport.reader(), transport.reader()];
         for reader in &mut readers {
             assert!(reader.poll(&mut context, 8).is_pending());
         }
-        talk.send("hello");
+        transport.send("hello");
         assert_eq!(count.0.load(Ordering::Relaxed), 2);
         let [first, second] = &mut readers;
         assert_eq!(
@@ -369,8 +373,8 @@ mod tests {
             Poll::Ready(Some("hello\n".into()))
         );
         assert!(second.poll(&mut context, 8).is_pending());
-        talk.lines().closed = true;
-        talk.0.input_ready.notify_waiters();
+        transport.lock_lines().closed = true;
+        transport.0.input_ready.notify_waiters();
         assert_eq!(count.0.load(Ordering::Relaxed), 3);
         assert_eq!(second.poll(&mut context, 8), Poll::Ready(None));
     }

@@ -123,106 +123,111 @@ async fn a_wake_from_elsewhere_is_not_lost() {
 }
 
 /// Counts how often a call released its permit and acquired one again.
-struct Counted {
-    gives: bool,
-    given: AtomicU64,
-    taken: AtomicU64,
+struct CountedPermit {
+    is_releasable: bool,
+    release_count: AtomicU64,
+    acquire_count: AtomicU64,
     /// One permit for each time that the call can continue.
-    turns: tokio::sync::Semaphore,
+    semaphore: tokio::sync::Semaphore,
 }
 
-impl Counted {
-    fn new(gives: bool, turns: usize) -> Self {
-        let turns = tokio::sync::Semaphore::new(turns);
+impl CountedPermit {
+    fn new(is_releasable: bool, permits: usize) -> Self {
+        let semaphore = tokio::sync::Semaphore::new(permits);
         Self {
-            gives,
-            given: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
-            turns,
+            is_releasable,
+            release_count: AtomicU64::new(0),
+            acquire_count: AtomicU64::new(0),
+            semaphore,
         }
     }
 
     fn counts(&self) -> (u64, u64) {
         (
-            self.given.load(Ordering::SeqCst),
-            self.taken.load(Ordering::SeqCst),
+            self.release_count.load(Ordering::SeqCst),
+            self.acquire_count.load(Ordering::SeqCst),
         )
     }
 }
 
-impl ComputePlace for Counted {
+impl ComputePermit for CountedPermit {
     fn release(&self) -> bool {
-        self.given.fetch_add(1, Ordering::SeqCst);
-        self.gives
+        self.release_count.fetch_add(1, Ordering::SeqCst);
+        self.is_releasable
     }
 
     fn acquire(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            self.turns.acquire().await.unwrap().forget();
-            self.taken.fetch_add(1, Ordering::SeqCst);
+            self.semaphore.acquire().await.unwrap().forget();
+            self.acquire_count.fetch_add(1, Ordering::SeqCst);
         })
     }
 }
 
 #[tokio::test]
 async fn a_call_that_computes_keeps_its_permit() {
-    let place = Counted::new(true, 0);
+    let permit = CountedPermit::new(true, 0);
     drive_cooperatively(
         CpuMeter::default(),
         PendingRequests::default(),
-        Some(&place),
+        Some(&permit),
         yields(100),
     )
     .await;
     drive_cooperatively(
         CpuMeter::default(),
         PendingRequests::default(),
-        Some(&place),
+        Some(&permit),
         yield_briefly(),
     )
     .await;
-    assert_eq!(place.counts(), (0, 0));
+    assert_eq!(permit.counts(), (0, 0));
 }
 
 #[tokio::test]
 async fn a_call_that_waits_releases_its_permit_and_continues_only_with_one() {
-    for gives in [true, false] {
-        let place = Counted::new(gives, 0);
+    for is_releasable in [true, false] {
+        let permit = CountedPermit::new(is_releasable, 0);
         let (tx, rx) = tokio::sync::oneshot::channel();
         let mut call = pin!(drive_cooperatively(
             CpuMeter::default(),
             PendingRequests::default(),
-            Some(&place),
+            Some(&permit),
             rx
         ));
-        let mut look = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
-        assert!(look().await.is_pending());
-        assert_eq!(place.counts(), (1, 0));
+        let mut poll_once = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
+        assert!(poll_once().await.is_pending());
+        assert_eq!(permit.counts(), (1, 0));
         tx.send(7).unwrap();
-        if gives {
-            assert!(look().await.is_pending(), "no permit is available");
-            place.turns.add_permits(1);
+        if is_releasable {
+            assert!(poll_once().await.is_pending(), "no permit is available");
+            permit.semaphore.add_permits(1);
         }
-        assert_eq!(look().await, Poll::Ready(Ok(7)));
-        assert_eq!(place.counts(), (1, u64::from(gives)));
+        assert_eq!(poll_once().await, Poll::Ready(Ok(7)));
+        assert_eq!(permit.counts(), (1, u64::from(is_releasable)));
     }
 }
 
 #[tokio::test]
 async fn requests_continue_while_a_call_has_no_permit() {
-    let place = Counted::new(true, 0);
-    let exchanges = PendingRequests::default();
+    let permit = CountedPermit::new(true, 0);
+    let pending_requests = PendingRequests::default();
     let (sent, is_sent) = tokio::sync::oneshot::channel();
     let (go, may_go) = tokio::sync::oneshot::channel::<()>();
-    let began = exchanges.clone();
-    let call = drive_cooperatively(CpuMeter::default(), exchanges, Some(&place), async move {
-        let _awaited = began.start(async move {
-            may_go.await.unwrap();
-            sent.send(()).unwrap();
-            std::future::pending().await
-        });
-        std::future::pending::<()>().await;
-    });
+    let requests = pending_requests.clone();
+    let call = drive_cooperatively(
+        CpuMeter::default(),
+        pending_requests,
+        Some(&permit),
+        async move {
+            let _awaited = requests.start(async move {
+                may_go.await.unwrap();
+                sent.send(()).unwrap();
+                std::future::pending().await
+            });
+            std::future::pending::<()>().await;
+        },
+    );
     let others = async {
         tokio::task::yield_now().await;
         go.send(()).unwrap();
@@ -232,5 +237,5 @@ async fn requests_continue_while_a_call_has_no_permit() {
         () = call => unreachable!("it waits forever"),
         () = others => {}
     }
-    assert_eq!(place.counts(), (1, 0));
+    assert_eq!(permit.counts(), (1, 0));
 }

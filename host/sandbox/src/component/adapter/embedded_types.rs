@@ -8,14 +8,14 @@ use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
 use super::module_summary::ModuleSummary;
 use crate::component::contract_interface::ContractInterface;
-use crate::component::contract_versions::SERVED_VERSIONS;
+use crate::component::contract_versions::SUPPORTED_VERSIONS;
 
 /// The name and the text of a WIT file.
-type WitPage = (&'static str, &'static str);
+type WitFileText = (&'static str, &'static str);
 
 /// WASI interfaces that a core module can import in addition to the contract. Each entry has the
 /// prefix of the import names, the imports of the world, and the WIT packages that define them.
-const WASI_IMPORTS: [(&str, &str, &[WitPage]); 2] = [
+const WASI_IMPORTS: [(&str, &str, &[WitFileText]); 2] = [
     (
         "wasi:http/",
         "import wasi:http/types@0.2.0; import wasi:http/outgoing-handler@0.2.0;",
@@ -36,10 +36,10 @@ const WASI_IMPORTS: [(&str, &str, &[WitPage]); 2] = [
 
 /// A supported version of the contract, its WIT, and the interfaces whose functions a module
 /// exports.
-pub(super) struct ServedContract<'a> {
+pub(super) struct SupportedContract<'a> {
     version: &'static str,
     wit: &'static str,
-    parts: &'a BTreeSet<ContractInterface>,
+    interfaces: &'a BTreeSet<ContractInterface>,
 }
 
 /// Returns the contract that a module implements, or `None` if it implements no supported contract.
@@ -47,16 +47,18 @@ pub(super) struct ServedContract<'a> {
 /// # Errors
 ///
 /// It implements several.
-pub(super) fn find_contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
-    let mut served = SERVED_VERSIONS.into_iter().filter_map(|(version, wit)| {
-        let parts = look.contract.get(version)?;
-        Some(ServedContract {
+pub(super) fn find_contract(
+    summary: &ModuleSummary,
+) -> Result<Option<SupportedContract<'_>>, String> {
+    let mut supported = SUPPORTED_VERSIONS.into_iter().filter_map(|(version, wit)| {
+        let interfaces = summary.contract.get(version)?;
+        Some(SupportedContract {
             version,
             wit,
-            parts,
+            interfaces,
         })
     });
-    match (served.next(), served.next()) {
+    match (supported.next(), supported.next()) {
         (Some(one), Some(other)) => Err(format!(
             "a core module that exports functions of toolbay:plugin@{} and of toolbay:plugin@{}; build it against one \
              version of the contract",
@@ -69,29 +71,29 @@ pub(super) fn find_contract(look: &ModuleSummary) -> Result<Option<ServedContrac
 /// Embeds the types of the contract and of the module's WASI imports in the module.
 pub(super) fn embed_contract(
     mut module: Vec<u8>,
-    contract: &ServedContract<'_>,
-    look: &ModuleSummary,
+    contract: &SupportedContract<'_>,
+    summary: &ModuleSummary,
 ) -> anyhow::Result<Vec<u8>> {
-    let ServedContract {
+    let SupportedContract {
         version,
         wit,
-        parts,
+        interfaces,
     } = contract;
     let mut resolve = Resolve::default();
     resolve.push_str("plugin.wit", wit)?;
-    let exports = parts
+    let exports = interfaces
         .iter()
-        .map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
+        .map(|interface| format!("export toolbay:plugin/{}@{version};", interface.name()));
     let exports: String = exports.collect();
     let mut world = format!(
         "package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}"
     );
-    for (name, imports, packages) in WASI_IMPORTS {
-        if look
+    for (prefix, imports, packages) in WASI_IMPORTS {
+        if summary
             .names
             .imports
             .iter()
-            .any(|(module, _)| module.starts_with(name))
+            .any(|(module, _)| module.starts_with(prefix))
         {
             world += imports;
             for (file, wit) in packages {
@@ -114,7 +116,7 @@ pub(super) fn embed_contract(
 pub(super) fn embed_wit(
     module: &[u8],
     wit: &str,
-    look: &ModuleSummary,
+    summary: &ModuleSummary,
 ) -> Result<Option<Vec<u8>>, String> {
     if wit.is_empty() {
         return Ok(None);
@@ -129,7 +131,7 @@ pub(super) fn embed_wit(
     };
     if !functions
         .iter()
-        .any(|name| look.names.exports.contains(name))
+        .any(|name| summary.names.exports.contains(name))
     {
         return Ok(None);
     }
@@ -141,16 +143,16 @@ pub(super) fn embed_wit(
 
 /// Parses a WIT file and returns its only world.
 fn parse_world(wit: &str) -> Result<(Resolve, WorldId), String> {
-    let wrong = |why: String| format!("its .wit file is not valid: {}", join_lines(&why));
+    let describe = |why: String| format!("its .wit file is not valid: {}", join_lines(&why));
     let mut resolve = Resolve::default();
     let group = UnresolvedPackageGroup::parse("wit", wit)
-        .map_err(|(sources, error)| wrong(error.render(&sources)))?;
+        .map_err(|(sources, error)| describe(error.render(&sources)))?;
     let package = resolve
         .push_group(group)
-        .map_err(|error| wrong(format!("{error:#}")))?;
+        .map_err(|error| describe(format!("{error:#}")))?;
     let world = resolve
         .select_world(&[package], None)
-        .map_err(|error| wrong(format!("{error:#}")))?;
+        .map_err(|error| describe(format!("{error:#}")))?;
     Ok((resolve, world))
 }
 

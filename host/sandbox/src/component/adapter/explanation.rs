@@ -5,7 +5,7 @@ use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAM
 
 use super::file_kind::PluginFileKind;
 use super::module_summary::{ModuleSummary, inspect_module};
-use crate::component::contract_versions::SERVED_VERSIONS;
+use crate::component::contract_versions::SUPPORTED_VERSIONS;
 
 /// Functions that language runtimes export for their own use.
 const RUNTIME_EXPORTS: [&str; 8] = [
@@ -27,8 +27,8 @@ const MAX_QUOTED_BYTES: usize = 100;
 
 /// Returns why a module cannot be converted, for failures that the encoder's own message does not
 /// explain to the author.
-pub(super) fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<String> {
-    if look.has_memory64 {
+pub(super) fn explain_failure(summary: &ModuleSummary, adapter: &[u8]) -> Option<String> {
+    if summary.has_memory64 {
         return Some(
             "a core module whose memory has 64-bit addresses (memory64, wasm64), which WASI does not have; build it for \
              wasm32-wasip2 or wasm32-wasip1"
@@ -36,8 +36,8 @@ pub(super) fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<St
         );
     }
     let provided = inspect_module(adapter).ok()?.names.exports;
-    let missing = look
-        .preview1
+    let missing = summary
+        .preview1_imports
         .iter()
         .find(|name| !provided.contains(*name))?;
     Some(format!(
@@ -49,15 +49,16 @@ pub(super) fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<St
 }
 
 /// Returns a remark on parts of a module of this kind that are not offered.
-pub(super) fn omission_remark(kind: PluginFileKind, look: &ModuleSummary) -> Option<String> {
-    let own = || {
-        look.names
+pub(super) fn omission_remark(kind: PluginFileKind, summary: &ModuleSummary) -> Option<String> {
+    let find_plugin_function = || {
+        summary
+            .names
             .exports
             .iter()
             .find(|name| is_plugin_function(name))
     };
     match kind {
-        PluginFileKind::CommandModule => match (look.names.spin_handler(), own()) {
+        PluginFileKind::CommandModule => match (summary.names.spin_handler(), find_plugin_function()) {
             (Some(handler), _) => {
                 Some(format!("it runs as a command; its request handler for Spin ({handler}) is not offered"))
             }
@@ -69,7 +70,7 @@ pub(super) fn omission_remark(kind: PluginFileKind, look: &ModuleSummary) -> Opt
             .filter(|_| is_wit_name(function) && !MAIN_FUNCTION_NAMES.contains(&function.as_str())),
             (None, None) => None,
         },
-        PluginFileKind::TypedModule if look.has_start => {
+        PluginFileKind::TypedModule if summary.has_start => {
             Some("the functions of its .wit file are offered, and not its command (`_start`)".to_owned())
         }
         _ => None,
@@ -77,37 +78,38 @@ pub(super) fn omission_remark(kind: PluginFileKind, look: &ModuleSummary) -> Opt
 }
 
 /// Returns the reason why a core module cannot be called, and a possible remedy.
-pub(super) fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
-    if let Some(version) = look.contract.keys().next() {
-        let served = SERVED_VERSIONS.map(|(version, _)| version).join(" and ");
+pub(super) fn explain_untyped(summary: &ModuleSummary, wit: &str) -> String {
+    if let Some(version) = summary.contract.keys().next() {
+        let supported = SUPPORTED_VERSIONS.map(|(version, _)| version).join(" and ");
         return format!(
             "a core WebAssembly module that exports functions of toolbay:plugin@{}, but this version of Toolbay supports \
-             {served}",
+             {supported}",
             clean_line(version, MAX_QUOTED_BYTES)
         );
     }
-    if let Some(handler) = look.names.spin_handler() {
+    if let Some(handler) = summary.names.spin_handler() {
         return format!(
             "a module for Spin, which handles requests (`{handler}`) and has no functions that can be tools; build it as a \
              component that is an MCP server over HTTP, or with an SDK of toolbay:plugin"
         );
     }
-    let own = |only: fn(&str) -> bool| {
-        look.names
+    let find_plugin_function = |is_match: fn(&str) -> bool| {
+        summary
+            .names
             .exports
             .iter()
-            .find(|name| is_plugin_function(name) && only(name))
+            .find(|name| is_plugin_function(name) && is_match(name))
     };
-    match own(is_wit_name).or_else(|| own(|_| true)) {
+    match find_plugin_function(is_wit_name).or_else(|| find_plugin_function(|_| true)) {
         Some(function) if !wit.is_empty() => format!(
             "a core WebAssembly module that exports none of the functions of its .wit file, but {}",
             quote_name(function)
         ),
-        Some(function) if look.names.unknown_import().is_some() => format!(
+        Some(function) if summary.names.unknown_import().is_some() => format!(
             "a core WebAssembly module that exports functions such as {}, but not their types, and imports {}, which no .wit \
              file can provide; build it for wasm32-wasip2",
             quote_name(function),
-            look.names.unknown_import().unwrap_or_default()
+            summary.names.unknown_import().unwrap_or_default()
         ),
         Some(function) if is_wit_name(function) => format!(
             "a core WebAssembly module that exports functions such as {}, but not their types; put a .wit file of \
@@ -119,7 +121,7 @@ pub(super) fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
              names, but only lower-case words joined by `-`; rename them, or build it for wasm32-wasip2",
             quote_name(function)
         ),
-        None if look.names.exports.contains("_initialize") => {
+        None if summary.names.exports.contains("_initialize") => {
             "a core WebAssembly module that can be initialized (`_initialize`) and has no functions that could be called \
              afterwards; export them and put a .wit file with their types next to it, or build a command (with a `_start`)"
                 .to_owned()

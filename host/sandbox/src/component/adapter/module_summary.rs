@@ -24,9 +24,9 @@ pub(super) struct ModuleSummary {
     pub(super) has_start: bool,
     pub(super) names: ModuleNames,
     /// True if the module imports the function that [`ABORT_MODULE`] provides.
-    pub(super) aborts: bool,
+    pub(super) imports_abort: bool,
     /// The names of the first functions that the module imports from WASI 0.1.
-    pub(super) preview1: BTreeSet<String>,
+    pub(super) preview1_imports: BTreeSet<String>,
     /// True if one of the module's memories has 64-bit addresses.
     pub(super) has_memory64: bool,
 }
@@ -36,31 +36,31 @@ const MAX_ENV_IMPORTS: usize = 256;
 
 /// Parses a module.
 pub(super) fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
-    let mut look = ModuleSummary::default();
+    let mut summary = ModuleSummary::default();
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
             Payload::CustomSection(section) => {
-                look.has_type |= section.name().starts_with("component-type");
+                summary.has_type |= section.name().starts_with("component-type");
             }
             Payload::ExportSection(exports) => {
                 for export in exports {
-                    look.add_export(&export?);
+                    summary.add_export(&export?);
                 }
             }
             Payload::MemorySection(memories) => {
                 for memory in memories {
-                    look.has_memory64 |= memory?.memory64;
+                    summary.has_memory64 |= memory?.memory64;
                 }
             }
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
-                    look.add_import(&import?);
+                    summary.add_import(&import?);
                 }
             }
             _ => {}
         }
     }
-    Ok(look)
+    Ok(summary)
 }
 
 impl ModuleSummary {
@@ -68,13 +68,13 @@ impl ModuleSummary {
         if export.kind != ExternalKind::Func {
             return;
         }
-        if let Some((part, function)) = ContractInterface::from_export(export.name)
+        if let Some((interface, function)) = ContractInterface::from_export(export.name)
             && let Some((version, _)) = function.split_once('#')
         {
             self.contract
                 .entry(version.to_owned())
                 .or_default()
-                .insert(part);
+                .insert(interface);
         }
         self.has_start |= export.name == "_start";
         self.names.exports.insert(export.name.to_owned());
@@ -83,20 +83,22 @@ impl ModuleSummary {
     fn add_import(&mut self, import: &Import<'_>) {
         let Import { module, name, ty } = *import;
         if (module, name) == (ENV_MODULE, "abort") {
-            self.aborts = true;
+            self.imports_abort = true;
             return;
         }
         if let TypeRef::Memory(memory) = ty {
             self.has_memory64 |= memory.memory64;
         }
-        if module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME && self.preview1.len() < MAX_ENV_IMPORTS {
-            self.preview1.insert(name.to_owned());
+        if module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME
+            && self.preview1_imports.len() < MAX_ENV_IMPORTS
+        {
+            self.preview1_imports.insert(name.to_owned());
         }
         if module == ENV_MODULE && self.names.env.len() < MAX_ENV_IMPORTS {
             self.names.env.insert(name.to_owned());
         }
         let mut imports = self.names.imports.iter();
-        if !imports.any(|(known, _)| known == module) {
+        if !imports.any(|(imported, _)| imported == module) {
             self.names
                 .imports
                 .push((module.to_owned(), name.to_owned()));

@@ -18,7 +18,7 @@ fn mount(base: &Path, host: &str) -> MountPermission {
         scope: None,
         quota: None,
         entries: None,
-        unguarded: false,
+        allows_control_files: false,
         host_as_written: host.into(),
         source_location: "a.toml:1".to_owned(),
     }

@@ -40,14 +40,14 @@ impl TapedCall {
     /// Reserves memory for additional recorded data, and returns whether there was enough. If there
     /// was not, only the outline of the call is recorded.
     pub fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self
+        let is_reserved = self
             .reservation
             .as_mut()
-            .is_some_and(|room| room.try_reserve(bytes));
-        if !taken {
+            .is_some_and(|reservation| reservation.try_reserve(bytes));
+        if !is_reserved {
             self.missing.insert(MissingInput::TooLarge);
         }
-        taken
+        is_reserved
     }
 
     /// Takes the memory reservation, which lasts until the recording is written; `None` if it was
@@ -160,6 +160,6 @@ fn redact_answer(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswe
         HttpAnswer::Failed(HttpError::InternalError(why)) => {
             HttpAnswer::Failed(HttpError::InternalError(secrets.redact(&why).into_owned()))
         }
-        nothing @ HttpAnswer::Failed(_) => nothing,
+        failure @ HttpAnswer::Failed(_) => failure,
     })
 }

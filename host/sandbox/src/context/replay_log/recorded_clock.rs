@@ -7,7 +7,7 @@ use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
 use super::replay_tape::ReplayTape;
-use super::tape_reel::{SMALL_ANSWER_BYTES, TapeReel};
+use super::tape_reel::{SMALL_ANSWER_BYTES, TapeMode};
 
 /// Advance of the replayed clock per read after the recording has no more readings, in nanoseconds.
 /// A guest that polls the clock in a loop thus reaches its target time.
@@ -39,8 +39,8 @@ impl ReplayTape {
 
     fn seed(&self) -> Option<[u8; 32]> {
         Some(match &*self.lock_mode()? {
-            TapeReel::Record(records) => records.answers.seed.0,
-            TapeReel::Replay(plays) => plays.input.answers.seed.0,
+            TapeMode::Record(recording) => recording.answers.seed.0,
+            TapeMode::Replay(playback) => playback.input.answers.seed.0,
         })
     }
 
@@ -48,22 +48,22 @@ impl ReplayTape {
     pub(super) fn read_clock(&self) -> u64 {
         match self.lock_mode().as_deref_mut() {
             None => 0,
-            Some(TapeReel::Record(records)) => {
-                let now = u64::try_from(records.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                if records.reserve(SMALL_ANSWER_BYTES) {
-                    records
+            Some(TapeMode::Record(recording)) => {
+                let now = u64::try_from(recording.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                if recording.reserve(SMALL_ANSWER_BYTES) {
+                    recording
                         .answers
                         .clock
-                        .push(now.saturating_sub(records.last_time));
+                        .push(now.saturating_sub(recording.last_time));
                 }
-                records.last_time = now.max(records.last_time);
-                records.last_time
+                recording.last_time = now.max(recording.last_time);
+                recording.last_time
             }
-            Some(TapeReel::Replay(plays)) => {
-                plays.last_time = plays
+            Some(TapeMode::Replay(playback)) => {
+                playback.last_time = playback
                     .last_time
-                    .saturating_add(plays.clock.next().unwrap_or(REPLAY_TICK_NANOS));
-                plays.last_time
+                    .saturating_add(playback.clock.next().unwrap_or(REPLAY_TICK_NANOS));
+                playback.last_time
             }
         }
     }
@@ -71,8 +71,8 @@ impl ReplayTape {
     fn start_time(&self) -> u64 {
         match self.lock_mode().as_deref() {
             None => 0,
-            Some(TapeReel::Record(records)) => records.answers.began,
-            Some(TapeReel::Replay(plays)) => plays.input.answers.began,
+            Some(TapeMode::Record(recording)) => recording.answers.began,
+            Some(TapeMode::Replay(playback)) => playback.input.answers.began,
         }
     }
 }

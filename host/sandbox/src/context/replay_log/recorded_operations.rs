@@ -6,7 +6,7 @@ use toolbay_recording::{HostOperation, OperationResult};
 
 use super::finished_recording::{OperationKind, UnfinishedOperation};
 use super::replay_tape::ReplayTape;
-use super::tape_reel::{MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, TapeReel};
+use super::tape_reel::{MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, TapeMode};
 
 impl ReplayTape {
     /// Returns the recorded result of an operation, or `None` if the log does not replay. Searches
@@ -21,22 +21,22 @@ impl ReplayTape {
         kind: OperationKind,
         what: &str,
     ) -> Result<Option<Vec<u8>>, NotRecorded> {
-        let mut reel = self.lock_mode();
-        let Some(TapeReel::Replay(plays)) = reel.as_deref_mut() else {
+        let mut mode = self.lock_mode();
+        let Some(TapeMode::Replay(playback)) = mode.as_deref_mut() else {
             return Ok(None);
         };
-        let is_it = |operation: &HostOperation| {
-            let same = match operation.answer {
+        let is_match = |operation: &HostOperation| {
+            let is_same_kind = match operation.answer {
                 OperationResult::Http(_) => kind == OperationKind::Http,
                 OperationResult::State(_) => kind == OperationKind::State,
             };
-            same && operation.what == what
+            is_same_kind && operation.what == what
         };
-        let found = plays
+        let matching = playback
             .operations
             .iter_mut()
-            .find(|operation| operation.as_ref().is_some_and(is_it));
-        match found
+            .find(|operation| operation.as_ref().is_some_and(is_match));
+        match matching
             .and_then(Option::take)
             .map(|operation| operation.answer)
         {
@@ -45,8 +45,8 @@ impl ReplayTape {
                 Ok(Some(postcard::to_allocvec(&answer).unwrap_or_default()))
             }
             None => {
-                if plays.unrecorded.len() < MAX_NOTED_OPERATIONS {
-                    plays.unrecorded.push(what.to_owned());
+                if playback.unrecorded.len() < MAX_NOTED_OPERATIONS {
+                    playback.unrecorded.push(what.to_owned());
                 }
                 Err(NotRecorded(what.to_owned()))
             }
@@ -55,47 +55,47 @@ impl ReplayTape {
 
     /// Records the start of an operation. Returns its number if the result must be recorded.
     pub(crate) fn start_operation(&self, kind: OperationKind, what: &str) -> Option<usize> {
-        let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+        let mut mode = self.lock_mode();
+        let Some(TapeMode::Record(recording)) = mode.as_deref_mut() else {
             return None;
         };
-        if !records.reserve(OPERATION_OVERHEAD_BYTES + what.len()) {
+        if !recording.reserve(OPERATION_OVERHEAD_BYTES + what.len()) {
             return None;
         }
-        records.operations.push(UnfinishedOperation {
+        recording.operations.push(UnfinishedOperation {
             kind,
             description: what.to_owned(),
             result: None,
             reserved_bytes: 0,
         });
-        Some(records.operations.len() - 1)
+        Some(recording.operations.len() - 1)
     }
 
     /// Reserves memory for a part of a result. Returns whether enough was available.
     pub(crate) fn reserve_result(&self, number: usize, bytes: usize) -> bool {
-        let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+        let mut mode = self.lock_mode();
+        let Some(TapeMode::Record(recording)) = mode.as_deref_mut() else {
             return false;
         };
-        let taken = records.reserve(bytes);
-        if taken && let Some(operation) = records.operations.get_mut(number) {
+        let is_reserved = recording.reserve(bytes);
+        if is_reserved && let Some(operation) = recording.operations.get_mut(number) {
             operation.reserved_bytes += bytes;
         }
-        taken
+        is_reserved
     }
 
     /// Records the result of an operation.
     pub(crate) fn record_result(&self, number: usize, result: &[u8]) {
-        let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+        let mut mode = self.lock_mode();
+        let Some(TapeMode::Record(recording)) = mode.as_deref_mut() else {
             return;
         };
-        let held = records
+        let reserved_bytes = recording
             .operations
             .get(number)
             .map_or(0, |operation| operation.reserved_bytes);
-        if records.reserve(result.len().saturating_sub(held))
-            && let Some(operation) = records.operations.get_mut(number)
+        if recording.reserve(result.len().saturating_sub(reserved_bytes))
+            && let Some(operation) = recording.operations.get_mut(number)
         {
             operation.result = Some(result.to_vec());
         }

@@ -13,14 +13,14 @@ use toolbay_secrets::SecretFilter;
 
 use super::finished_recording::TapedCall;
 use super::tape_reel::{
-    MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, ReplayedValue, SMALL_ANSWER_BYTES,
-    TapePlayback, TapeRecords, TapeReel,
+    MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, PlaybackState, RecordingState, ReplayInput,
+    SMALL_ANSWER_BYTES, TapeMode,
 };
 
 /// Log that records or replays the host's answers in a call. Clones share it. The default does
 /// neither.
 #[derive(Clone, Default)]
-pub struct ReplayTape(Option<Arc<Mutex<TapeReel>>>);
+pub struct ReplayTape(Option<Arc<Mutex<TapeMode>>>);
 
 /// Differences between a replayed call and its recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub struct ReplayDeviation {
 impl ReplayTape {
     /// Creates a log that records within `reservation`. All random numbers of the call are derived
     /// from `seed`. `salt` is the salt of the recording.
-    pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
+    pub fn record(seed: [u8; 32], salt: &str, reservation: RecordingReservation) -> Self {
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let began = u64::try_from(began.as_nanos()).unwrap_or_default();
-        Self::with_mode(TapeReel::Record(TapeRecords {
+        Self::with_mode(TapeMode::Record(RecordingState {
             answers: HostAnswers {
                 began,
                 seed: RandomSeed(seed),
@@ -53,21 +53,21 @@ impl ReplayTape {
             operations: Vec::new(),
             cancel_checks: 0,
             missing: BTreeSet::new(),
-            reservation: Some(room),
+            reservation: Some(reservation),
             secrets: Arc::default(),
         }))
     }
 
     /// Creates a log that replays a recording.
-    pub fn replay(mut given: ReplayedValue) -> Self {
-        let clock = std::mem::take(&mut given.answers.clock).into_iter();
-        let polls = std::mem::take(&mut given.answers.polls).into_iter();
-        let operations = std::mem::take(&mut given.answers.operations)
+    pub fn replay(mut recording: ReplayInput) -> Self {
+        let clock = std::mem::take(&mut recording.answers.clock).into_iter();
+        let polls = std::mem::take(&mut recording.answers.polls).into_iter();
+        let operations = std::mem::take(&mut recording.answers.operations)
             .into_iter()
             .map(Some)
             .collect();
-        Self::with_mode(TapeReel::Replay(TapePlayback {
-            input: given,
+        Self::with_mode(TapeMode::Replay(PlaybackState {
+            input: recording,
             clock,
             last_time: 0,
             polls,
@@ -79,45 +79,45 @@ impl ReplayTape {
         }))
     }
 
-    fn with_mode(reel: TapeReel) -> Self {
-        Self(Some(Arc::new(Mutex::new(reel))))
+    fn with_mode(mode: TapeMode) -> Self {
+        Self(Some(Arc::new(Mutex::new(mode))))
     }
 
     /// Discards the recording, because the request does not fit in the reservation.
     pub fn mark_too_large(&self) {
-        if let Some(TapeReel::Record(records)) = self.lock_mode().as_deref_mut() {
-            records.reserve(usize::MAX);
+        if let Some(TapeMode::Record(recording)) = self.lock_mode().as_deref_mut() {
+            recording.reserve(usize::MAX);
         }
     }
 
     /// Ends recording. Returns `None` if nothing was recorded.
     pub fn finish_recording(&self) -> Option<TapedCall> {
-        let mut reel = self.lock_mode()?;
-        let TapeReel::Record(records) = &mut *reel else {
+        let mut mode = self.lock_mode()?;
+        let TapeMode::Record(recording) = &mut *mode else {
             return None;
         };
         Some(TapedCall {
-            answers: std::mem::take(&mut records.answers),
-            operations: std::mem::take(&mut records.operations),
-            missing: std::mem::take(&mut records.missing),
-            reservation: records.reservation.take(),
-            secrets: Arc::clone(&records.secrets),
+            answers: std::mem::take(&mut recording.answers),
+            operations: std::mem::take(&mut recording.operations),
+            missing: std::mem::take(&mut recording.missing),
+            reservation: recording.reservation.take(),
+            secrets: Arc::clone(&recording.secrets),
         })
     }
 
     /// Returns the differences between a replayed call and its recording.
     pub fn deviation(&self) -> ReplayDeviation {
         match self.lock_mode().as_deref_mut() {
-            Some(TapeReel::Replay(plays)) => ReplayDeviation {
-                unrecorded: plays.unrecorded.clone(),
-                not_repeated: plays
+            Some(TapeMode::Replay(playback)) => ReplayDeviation {
+                unrecorded: playback.unrecorded.clone(),
+                not_repeated: playback
                     .operations
                     .iter()
                     .flatten()
                     .take(MAX_NOTED_OPERATIONS)
                     .map(|operation| operation.what.clone())
                     .collect(),
-                missing: plays.missing.iter().copied().collect(),
+                missing: playback.missing.iter().copied().collect(),
             },
             _ => ReplayDeviation::default(),
         }
@@ -130,14 +130,14 @@ impl ReplayTape {
 
     /// Returns whether the log replays a recording.
     pub(crate) fn is_replay(&self) -> bool {
-        matches!(self.lock_mode().as_deref(), Some(TapeReel::Replay(_)))
+        matches!(self.lock_mode().as_deref(), Some(TapeMode::Replay(_)))
     }
 
     /// Returns whether the call can send HTTP requests according to the recording; `None` if there
     /// is no replay.
     pub(crate) fn recorded_http(&self) -> Option<bool> {
         match self.lock_mode().as_deref() {
-            Some(TapeReel::Replay(plays)) => Some(plays.input.http),
+            Some(TapeMode::Replay(playback)) => Some(playback.input.http),
             _ => None,
         }
     }
@@ -146,7 +146,7 @@ impl ReplayTape {
     /// is no replay.
     pub(crate) fn recorded_mounts(&self) -> Option<bool> {
         match self.lock_mode().as_deref() {
-            Some(TapeReel::Replay(plays)) => Some(plays.input.mounts),
+            Some(TapeMode::Replay(playback)) => Some(playback.input.mounts),
             _ => None,
         }
     }
@@ -155,18 +155,18 @@ impl ReplayTape {
     pub(crate) fn set_secrets(&self, secrets: &Arc<SecretFilter>) {
         match self.lock_mode().as_deref_mut() {
             None => {}
-            Some(TapeReel::Record(records)) => records.secrets = Arc::clone(secrets),
-            Some(TapeReel::Replay(plays)) => plays.secrets = Arc::clone(secrets),
+            Some(TapeMode::Record(recording)) => recording.secrets = Arc::clone(secrets),
+            Some(TapeMode::Replay(playback)) => playback.secrets = Arc::clone(secrets),
         }
     }
 
     /// Returns the description of an operation for the log, without secrets and without any encoded
     /// forms of them.
-    pub(crate) fn redact_name(&self, what: &str) -> String {
+    pub(crate) fn redact_description(&self, what: &str) -> String {
         let secrets = match self.lock_mode().as_deref() {
             None => return what.to_owned(),
-            Some(TapeReel::Record(records)) => Arc::clone(&records.secrets),
-            Some(TapeReel::Replay(plays)) => Arc::clone(&plays.secrets),
+            Some(TapeMode::Record(recording)) => Arc::clone(&recording.secrets),
+            Some(TapeMode::Replay(playback)) => Arc::clone(&playback.secrets),
         };
         secrets.scrub(what).into_owned()
     }
@@ -179,18 +179,18 @@ impl ReplayTape {
     ) -> Option<String> {
         match self.lock_mode().as_deref_mut() {
             None => value(),
-            Some(TapeReel::Replay(plays)) => plays.input.variables.get(name).cloned(),
-            Some(TapeReel::Record(records)) => {
+            Some(TapeMode::Replay(playback)) => playback.input.variables.get(name).cloned(),
+            Some(TapeMode::Record(recording)) => {
                 let value = value()?;
-                if records.secrets.contains_secret(value.as_bytes()) {
-                    let marked = records.secrets.scrub(&value).into_owned();
-                    if records.reserve(name.len() + marked.len()) {
-                        records.answers.marked.insert(name.to_owned(), marked);
-                        records.answers.redacted = true;
+                if recording.secrets.contains_secret(value.as_bytes()) {
+                    let marked = recording.secrets.scrub(&value).into_owned();
+                    if recording.reserve(name.len() + marked.len()) {
+                        recording.answers.marked.insert(name.to_owned(), marked);
+                        recording.answers.redacted = true;
                     }
-                } else if records.reserve(name.len() + OPERATION_OVERHEAD_BYTES) {
-                    let digest = variable_digest(&records.salt, name, &value);
-                    records.answers.variables.insert(name.to_owned(), digest);
+                } else if recording.reserve(name.len() + OPERATION_OVERHEAD_BYTES) {
+                    let digest = variable_digest(&recording.salt, name, &value);
+                    recording.answers.variables.insert(name.to_owned(), digest);
                 }
                 Some(value)
             }
@@ -208,18 +208,18 @@ impl ReplayTape {
             .map(|(name, value)| (name.to_owned(), value));
         match self.lock_mode().as_deref_mut() {
             None => owned.collect(),
-            Some(TapeReel::Replay(plays)) => {
-                plays.input.answers.trace.clone().into_iter().collect()
+            Some(TapeMode::Replay(playback)) => {
+                playback.input.answers.trace.clone().into_iter().collect()
             }
-            Some(TapeReel::Record(records)) => {
+            Some(TapeMode::Record(recording)) => {
                 let variables: Vec<_> = owned.collect();
-                if records.reserve(
+                if recording.reserve(
                     variables
                         .iter()
                         .map(|(name, value)| name.len() + value.len())
                         .sum(),
                 ) {
-                    records.answers.trace.extend(variables.iter().cloned());
+                    recording.answers.trace.extend(variables.iter().cloned());
                 }
                 variables
             }
@@ -228,28 +228,28 @@ impl ReplayTape {
 
     /// Returns whether the call was cancelled: the result of `check`, or the recorded one in a
     /// replay.
-    pub(crate) fn is_cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn is_cancelled(&self, check: impl FnOnce() -> bool) -> bool {
         match self.lock_mode().as_deref_mut() {
-            None => cancelled(),
-            Some(TapeReel::Replay(plays)) => {
-                let told = plays
+            None => check(),
+            Some(TapeMode::Replay(playback)) => {
+                let is_cancelled = playback
                     .input
                     .answers
                     .cancelled
-                    .is_some_and(|after| plays.cancel_checks >= after);
-                plays.cancel_checks += 1;
-                told
+                    .is_some_and(|after| playback.cancel_checks >= after);
+                playback.cancel_checks += 1;
+                is_cancelled
             }
-            Some(TapeReel::Record(records)) => {
-                let told = cancelled();
-                if told {
-                    records
+            Some(TapeMode::Record(recording)) => {
+                let is_cancelled = check();
+                if is_cancelled {
+                    recording
                         .answers
                         .cancelled
-                        .get_or_insert(records.cancel_checks);
+                        .get_or_insert(recording.cancel_checks);
                 }
-                records.cancel_checks += 1;
-                told
+                recording.cancel_checks += 1;
+                is_cancelled
             }
         }
     }
@@ -257,17 +257,17 @@ impl ReplayTape {
     /// Returns the recorded result of the next poll, or `None` if the log does not replay.
     pub(crate) fn next_recorded_poll(&self) -> Option<Vec<u32>> {
         match self.lock_mode().as_deref_mut() {
-            Some(TapeReel::Replay(plays)) => plays.polls.next(),
+            Some(TapeMode::Replay(playback)) => playback.polls.next(),
             _ => None,
         }
     }
 
     /// Records the result of a poll.
     pub(crate) fn record_poll(&self, ready: &[u32]) {
-        if let Some(TapeReel::Record(records)) = self.lock_mode().as_deref_mut()
-            && records.reserve(SMALL_ANSWER_BYTES + size_of_val(ready))
+        if let Some(TapeMode::Record(recording)) = self.lock_mode().as_deref_mut()
+            && recording.reserve(SMALL_ANSWER_BYTES + size_of_val(ready))
         {
-            records.answers.polls.push(ready.to_vec());
+            recording.answers.polls.push(ready.to_vec());
         }
     }
 
@@ -275,13 +275,13 @@ impl ReplayTape {
     pub(crate) fn note_missing(&self, missing: MissingInput) {
         match self.lock_mode().as_deref_mut() {
             None => {}
-            Some(TapeReel::Record(records)) => drop(records.missing.insert(missing)),
-            Some(TapeReel::Replay(plays)) => drop(plays.missing.insert(missing)),
+            Some(TapeMode::Record(recording)) => drop(recording.missing.insert(missing)),
+            Some(TapeMode::Replay(playback)) => drop(playback.missing.insert(missing)),
         }
     }
 
     // The lock is held for a few instructions and never across an await.
-    pub(super) fn lock_mode(&self) -> Option<MutexGuard<'_, TapeReel>> {
+    pub(super) fn lock_mode(&self) -> Option<MutexGuard<'_, TapeMode>> {
         Some(self.0.as_ref()?.lock())
     }
 }
@@ -290,8 +290,8 @@ impl fmt::Debug for ReplayTape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.lock_mode().as_deref() {
             None => "Tape(off)",
-            Some(TapeReel::Record(_)) => "Tape(records)",
-            Some(TapeReel::Replay(_)) => "Tape(plays)",
+            Some(TapeMode::Record(_)) => "Tape(records)",
+            Some(TapeMode::Replay(_)) => "Tape(plays)",
         })
     }
 }

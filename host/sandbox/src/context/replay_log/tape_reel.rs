@@ -19,13 +19,13 @@ pub(super) const OPERATION_OVERHEAD_BYTES: usize = 64;
 pub(super) const MAX_NOTED_OPERATIONS: usize = 20;
 
 /// The mode of a log, with its state.
-pub(super) enum TapeReel {
-    Record(TapeRecords),
-    Replay(TapePlayback),
+pub(super) enum TapeMode {
+    Record(RecordingState),
+    Replay(PlaybackState),
 }
 
 /// State of a recording.
-pub(super) struct TapeRecords {
+pub(super) struct RecordingState {
     pub(super) answers: HostAnswers,
     pub(super) began: Instant,
     /// The last clock reading.
@@ -41,8 +41,8 @@ pub(super) struct TapeRecords {
 }
 
 /// State of a replay.
-pub(super) struct TapePlayback {
-    pub(super) input: ReplayedValue,
+pub(super) struct PlaybackState {
+    pub(super) input: ReplayInput,
     pub(super) clock: std::vec::IntoIter<u64>,
     pub(super) last_time: u64,
     pub(super) polls: std::vec::IntoIter<Vec<u32>>,
@@ -56,7 +56,7 @@ pub(super) struct TapePlayback {
 
 /// Recorded input of a call.
 #[derive(Clone, Debug, Default)]
-pub struct ReplayedValue {
+pub struct ReplayInput {
     /// The host's answers.
     pub answers: HostAnswers,
     /// The environment variables.
@@ -67,15 +67,15 @@ pub struct ReplayedValue {
     pub mounts: bool,
 }
 
-impl TapeRecords {
+impl RecordingState {
     /// Reserves memory, and returns whether there was enough. If there was not, discards the
     /// recording and records nothing more.
     pub(super) fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self
+        let is_reserved = self
             .reservation
             .as_mut()
-            .is_some_and(|room| room.try_reserve(bytes));
-        if !taken {
+            .is_some_and(|reservation| reservation.try_reserve(bytes));
+        if !is_reserved {
             self.missing.insert(MissingInput::TooLarge);
             self.reservation = None;
             self.operations.clear();
@@ -86,6 +86,6 @@ impl TapeRecords {
                 ..HostAnswers::default()
             };
         }
-        taken
+        is_reserved
     }
 }

@@ -25,9 +25,9 @@ fn recording(most: usize) -> ReplayTape {
 fn again(tape: &ReplayTape) -> (ReplayTape, Vec<MissingInput>) {
     let (answers, missing) = tape.finish_recording().unwrap().into_answers();
     (
-        ReplayTape::replay(ReplayedValue {
+        ReplayTape::replay(ReplayInput {
             answers,
-            ..ReplayedValue::default()
+            ..ReplayInput::default()
         }),
         missing.into_iter().collect(),
     )
@@ -148,7 +148,9 @@ fn no_secret_is_in_a_recording() {
     let recorded = |kind, what: &str, result: &[u8]| {
         let tape = recording(1 << 16);
         tape.set_secrets(&secrets);
-        let number = tape.start_operation(kind, &tape.redact_name(what)).unwrap();
+        let number = tape
+            .start_operation(kind, &tape.redact_description(what))
+            .unwrap();
         tape.record_result(number, result);
         let (answers, missing) = tape.finish_recording().unwrap().into_answers();
         let text = serde_json::to_string(&answers).unwrap();
@@ -210,10 +212,10 @@ fn variables_are_recorded_as_digests_and_supplied_for_a_replay() {
     );
     assert!(!answers.redacted && answers.marked.is_empty());
     let variables = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
-    let plays = ReplayTape::replay(ReplayedValue {
+    let plays = ReplayTape::replay(ReplayInput {
         answers,
         variables,
-        ..ReplayedValue::default()
+        ..ReplayInput::default()
     });
     assert_eq!(plays.variable("LANG", || panic!()).as_deref(), Some("C"));
     assert_eq!(plays.variable("HOME", || panic!()), None);

@@ -49,8 +49,8 @@ pub(crate) struct DirectoryUsage {
 /// The device and inode of a file or directory.
 pub(crate) type InodeId = (u64, u64);
 
-pub(crate) fn inode_id(found: &Stat) -> InodeId {
-    (found.st_dev, found.st_ino)
+pub(crate) fn inode_id(stat: &Stat) -> InodeId {
+    (stat.st_dev, stat.st_ino)
 }
 
 /// The result of a scan.
@@ -106,11 +106,11 @@ impl fmt::Display for FullReason {
 /// the meantime. Any other error means that the directory cannot be read.
 pub(crate) fn scan_directory(
     top: &File,
-    enough: DirectoryUsage,
+    bounds: DirectoryUsage,
     stop: &AtomicBool,
 ) -> Result<ScanResult, Errno> {
-    match DirectoryScan::new(enough, MAX_SCAN_MEMORY_BYTES, stop).run(top) {
-        Ok(holds) => Ok(ScanResult::All(holds)),
+    match DirectoryScan::new(bounds, MAX_SCAN_MEMORY_BYTES, stop).run(top) {
+        Ok(usage) => Ok(ScanResult::All(usage)),
         Err(ScanAbort::Full(full)) => Ok(ScanResult::Full(full)),
         Err(ScanAbort::Failed(error)) => Err(error),
     }
@@ -159,58 +159,58 @@ fn name_size(name: &CStr) -> usize {
 }
 
 struct DirectoryScan<'a> {
-    holds: DirectoryUsage,
-    enough: DirectoryUsage,
+    usage: DirectoryUsage,
+    bounds: DirectoryUsage,
     /// The counted files with several names.
     linked: HashSet<InodeId>,
     /// Remaining memory, in bytes.
-    room: usize,
-    most: usize,
+    remaining_memory: usize,
+    max_memory: usize,
     stop: &'a AtomicBool,
 }
 
 impl<'a> DirectoryScan<'a> {
-    fn new(enough: DirectoryUsage, most: usize, stop: &'a AtomicBool) -> Self {
+    fn new(bounds: DirectoryUsage, max_memory: usize, stop: &'a AtomicBool) -> Self {
         Self {
-            holds: DirectoryUsage::default(),
-            enough,
+            usage: DirectoryUsage::default(),
+            bounds,
             linked: HashSet::new(),
-            room: most,
-            most,
+            remaining_memory: max_memory,
+            max_memory,
             stop,
         }
     }
 
     fn run(mut self, top: &File) -> Result<DirectoryUsage, ScanAbort> {
-        let mut here = openat(top, ".", READ_FLAGS, Mode::empty())?;
-        let mut folders = self.read_directory(&here)?;
+        let mut current = openat(top, ".", READ_FLAGS, Mode::empty())?;
+        let mut folders = self.read_directory(&current)?;
         // The parent directories of the current one, each with its subdirectories that are still to
         // be read. None of them stays open, because a plugin can create directories at any depth.
-        let mut above: Vec<(InodeId, DirectoryNames)> = Vec::new();
+        let mut parents: Vec<(InodeId, DirectoryNames)> = Vec::new();
         loop {
             if let Some(name) = folders.pop() {
-                self.room += name_size(&name);
-                let next = match openat(&here, &name, READ_FLAGS, Mode::empty()) {
+                self.remaining_memory += name_size(&name);
+                let next = match openat(&current, &name, READ_FLAGS, Mode::empty()) {
                     Ok(next) => next,
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => continue,
                     Err(error) => return Err(error.into()),
                 };
                 self.take_memory(LEVEL_BYTES)?;
-                let found = self.read_directory(&next)?;
-                above.push((
-                    inode_id(&fstat(&here)?),
-                    std::mem::replace(&mut folders, found),
+                let names = self.read_directory(&next)?;
+                parents.push((
+                    inode_id(&fstat(&current)?),
+                    std::mem::replace(&mut folders, names),
                 ));
-                here = next;
-            } else if let Some((expected, rest)) = above.pop() {
-                self.room += LEVEL_BYTES;
-                here = openat(&here, "..", READ_FLAGS, Mode::empty())?;
-                if inode_id(&fstat(&here)?) != expected {
+                current = next;
+            } else if let Some((expected, rest)) = parents.pop() {
+                self.remaining_memory += LEVEL_BYTES;
+                current = openat(&current, "..", READ_FLAGS, Mode::empty())?;
+                if inode_id(&fstat(&current)?) != expected {
                     return Err(Errno::AGAIN.into());
                 }
                 folders = rest;
             } else {
-                return Ok(self.holds);
+                return Ok(self.usage);
             }
         }
     }
@@ -227,23 +227,23 @@ impl<'a> DirectoryScan<'a> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            if self.holds.entries >= MAX_SCANNED_ENTRIES {
+            if self.usage.entries >= MAX_SCANNED_ENTRIES {
                 return Err(ScanAbort::Full(FullReason::Entries(MAX_SCANNED_ENTRIES)));
             }
-            self.holds.entries += 1;
-            let found = match entry.file_type() {
+            self.usage.entries += 1;
+            let stat = match entry.file_type() {
                 FileType::Directory => None,
                 _ => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(found) => Some(found),
                     // Deleted in the meantime.
                     Err(Errno::NOENT) => {
-                        self.holds.entries -= 1;
+                        self.usage.entries -= 1;
                         continue;
                     }
                     Err(error) => return Err(error.into()),
                 },
             };
-            match found.map_or(FileType::Directory, |found| {
+            match stat.map_or(FileType::Directory, |found| {
                 FileType::from_raw_mode(found.st_mode)
             }) {
                 FileType::Directory => {
@@ -251,44 +251,44 @@ impl<'a> DirectoryScan<'a> {
                     folders.push(name);
                 }
                 FileType::RegularFile => {
-                    if let Some(found) = found {
-                        self.add(&found)?;
+                    if let Some(stat) = stat {
+                        self.add(&stat)?;
                     }
                 }
                 _ => {}
             }
-            if self.holds.bytes > self.enough.bytes && self.holds.entries > self.enough.entries {
+            if self.usage.bytes > self.bounds.bytes && self.usage.entries > self.bounds.entries {
                 return Err(ScanAbort::Full(FullReason::Quota));
             }
         }
         Ok(folders)
     }
 
-    fn add(&mut self, found: &Stat) -> Result<(), ScanAbort> {
-        if found.st_nlink > 1 {
-            if self.linked.contains(&inode_id(found)) {
+    fn add(&mut self, stat: &Stat) -> Result<(), ScanAbort> {
+        if stat.st_nlink > 1 {
+            if self.linked.contains(&inode_id(stat)) {
                 return Ok(());
             }
             self.take_memory(LINKED_FILE_BYTES)?;
-            self.linked.insert(inode_id(found));
+            self.linked.insert(inode_id(stat));
         }
-        self.holds.bytes = self.holds.bytes.saturating_add(file_length(found));
+        self.usage.bytes = self.usage.bytes.saturating_add(file_length(stat));
         Ok(())
     }
 
     /// Deducts `bytes` from the remaining memory.
     fn take_memory(&mut self, bytes: usize) -> Result<(), ScanAbort> {
-        self.room = self
-            .room
+        self.remaining_memory = self
+            .remaining_memory
             .checked_sub(bytes)
-            .ok_or(ScanAbort::Full(FullReason::Memory(self.most)))?;
+            .ok_or(ScanAbort::Full(FullReason::Memory(self.max_memory)))?;
         Ok(())
     }
 }
 
 /// Returns the length of a file.
-pub(crate) fn file_length(found: &Stat) -> u64 {
-    u64::try_from(found.st_size).unwrap_or_default()
+pub(crate) fn file_length(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ const MIN_TRUST_FACTOR_IF_FULL: u32 = 10;
 #[derive(Debug, Default)]
 pub(super) struct UsageState {
     /// The usage of the directory, including open files without a name.
-    holds: DirectoryUsage,
+    usage: DirectoryUsage,
     /// The reason why the directory counts as full regardless of changes, until the next scan.
-    full: Option<FullReason>,
+    full_reason: Option<FullReason>,
     /// The largest bounds of any of its mounts.
-    most: DirectoryUsage,
+    max_bounds: DirectoryUsage,
     /// The last scan.
     last_scan: Option<ScanTime>,
     /// Files that calls of this server have open.
@@ -34,7 +34,7 @@ pub(super) struct UsageState {
 #[derive(Clone, Copy, Debug)]
 struct ScanTime {
     at: Instant,
-    took: Duration,
+    duration: Duration,
 }
 
 /// An open file.
@@ -50,7 +50,7 @@ impl UsageState {
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.last_scan.is_none_or(|counted| {
             counted.is_older_than(
-                SCAN_TRUST_DURATION.max(counted.took.saturating_mul(MIN_TRUST_FACTOR)),
+                SCAN_TRUST_DURATION.max(counted.duration.saturating_mul(MIN_TRUST_FACTOR)),
                 now,
             )
         })
@@ -59,13 +59,16 @@ impl UsageState {
     /// Returns whether another scan is worthwhile because the directory seems to be full.
     pub(super) fn may_gain_space(&self, now: Instant) -> bool {
         self.last_scan.is_some_and(|counted| {
-            counted.is_older_than(counted.took.saturating_mul(MIN_TRUST_FACTOR_IF_FULL), now)
+            counted.is_older_than(
+                counted.duration.saturating_mul(MIN_TRUST_FACTOR_IF_FULL),
+                now,
+            )
         })
     }
 
     /// Records the result of a scan.
-    pub(super) fn record_scan(&mut self, found: ScanResult, at: Instant, took: Duration) {
-        let (found, full) = match found {
+    pub(super) fn record_scan(&mut self, result: ScanResult, at: Instant, duration: Duration) {
+        let (scanned, full) = match result {
             ScanResult::All(holds) => (holds, None),
             ScanResult::Full(full) => (DirectoryUsage::default(), Some(full)),
         };
@@ -74,58 +77,58 @@ impl UsageState {
             .values()
             .filter_map(|open| open.unlinked_length)
             .fold(0, u64::saturating_add);
-        self.holds = DirectoryUsage {
-            bytes: found.bytes.saturating_add(nameless),
-            ..found
+        self.usage = DirectoryUsage {
+            bytes: scanned.bytes.saturating_add(nameless),
+            ..scanned
         };
-        self.full = full;
-        self.last_scan = Some(ScanTime { at, took });
+        self.full_reason = full;
+        self.last_scan = Some(ScanTime { at, duration });
     }
 
     /// Returns the usage of the directory, or the maximum if it counts as full.
     pub(super) fn usage(&self) -> DirectoryUsage {
-        if self.full.is_some() {
+        if self.full_reason.is_some() {
             DirectoryUsage {
                 bytes: u64::MAX,
                 entries: u64::MAX,
             }
         } else {
-            self.holds
+            self.usage
         }
     }
 
     /// Returns the reason why the last scan stopped early.
     pub(super) fn full_reason(&self) -> Option<FullReason> {
-        self.full
+        self.full_reason
     }
 
     /// Registers the bounds of a mount. If they exceed the bounds at the last scan, a directory
     /// that was full may have space.
     pub(super) fn raise_bounds(&mut self, bytes: u64, entries: u64) {
-        let most = DirectoryUsage {
-            bytes: self.most.bytes.max(bytes),
-            entries: self.most.entries.max(entries),
+        let max_bounds = DirectoryUsage {
+            bytes: self.max_bounds.bytes.max(bytes),
+            entries: self.max_bounds.entries.max(entries),
         };
-        if most != self.most && self.full == Some(FullReason::Quota) {
+        if max_bounds != self.max_bounds && self.full_reason == Some(FullReason::Quota) {
             self.last_scan = None;
         }
-        self.most = most;
+        self.max_bounds = max_bounds;
     }
 
     /// Returns the largest bounds of any of its mounts.
     pub(super) fn max_bounds(&self) -> DirectoryUsage {
-        self.most
+        self.max_bounds
     }
 
     /// Adds created entries, or subtracts removed ones.
     pub(super) fn add_entries(&mut self, change: i64) {
-        self.holds.entries = self.holds.entries.saturating_add_signed(change);
+        self.usage.entries = self.usage.entries.saturating_add_signed(change);
     }
 
     /// Records that the length of a file changed.
     pub(super) fn update_length(&mut self, file: InodeId, before: u64, after: u64) {
         let change = |bytes: u64| bytes.saturating_add(after).saturating_sub(before);
-        self.holds.bytes = change(self.holds.bytes);
+        self.usage.bytes = change(self.usage.bytes);
         if let Some(nameless) = self
             .open
             .get_mut(&file)
@@ -141,7 +144,7 @@ impl UsageState {
             Some(open) if open.unlinked_length.is_none() => open.unlinked_length = Some(length),
             // The file is not open, or it was opened after it lost its name, which counted it
             // again.
-            _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
+            _ => self.usage.bytes = self.usage.bytes.saturating_sub(length),
         }
     }
 
@@ -151,7 +154,7 @@ impl UsageState {
         open.handles += 1;
         if let (Some(length), None) = (nameless, open.unlinked_length) {
             open.unlinked_length = Some(length);
-            self.holds.bytes = self.holds.bytes.saturating_add(length);
+            self.usage.bytes = self.usage.bytes.saturating_add(length);
         }
     }
 
@@ -164,7 +167,7 @@ impl UsageState {
         if open.handles == 0 {
             let freed = open.unlinked_length.unwrap_or_default();
             self.open.remove(&file);
-            self.holds.bytes = self.holds.bytes.saturating_sub(freed);
+            self.usage.bytes = self.usage.bytes.saturating_sub(freed);
         }
     }
 }

@@ -25,13 +25,13 @@ pub(super) async fn read_stream(
     // The memory of the channel's content is already counted.
     let (sender, mut receiver) = mpsc::unbounded_channel();
     accessor.with(|mut access| {
-        let room = access.as_context_mut().hostcall_fuel();
+        let remaining_bytes = access.as_context_mut().hostcall_fuel();
         stream.pipe(
             access,
             ActEventReader {
                 sender,
-                room,
-                is_over: false,
+                remaining_bytes,
+                has_failed: false,
             },
         )
     })?;
@@ -60,9 +60,9 @@ pub(super) async fn read_stream(
 struct ActEventReader {
     sender: UnboundedSender<ToolEvent>,
     /// Bytes that the guest may still write.
-    room: usize,
+    remaining_bytes: usize,
     /// True if an error event was received.
-    is_over: bool,
+    has_failed: bool,
 }
 
 impl StreamConsumer<StoreState> for ActEventReader {
@@ -75,7 +75,7 @@ impl StreamConsumer<StoreState> for ActEventReader {
         mut from: Source<'_, ToolEvent>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        if self.is_over {
+        if self.has_failed {
             // Further events are ignored. The guest is not notified that the error was received.
             return if finish {
                 Poll::Ready(Ok(StreamResult::Completed))
@@ -87,24 +87,24 @@ impl StreamConsumer<StoreState> for ActEventReader {
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
         // Wasmtime bounds each read. This bounds the sum of all reads by the call's transfer limit.
-        let all = store.hostcall_fuel();
-        store.set_hostcall_fuel(self.room);
+        let fuel = store.hostcall_fuel();
+        store.set_hostcall_fuel(self.remaining_bytes);
         let mut next = None;
         let read = from.read(&mut store, &mut next);
-        store.set_hostcall_fuel(all);
+        store.set_hostcall_fuel(fuel);
         read?;
         if let Some(mut event) = next {
             let bytes = event_size(&event);
-            self.room = self.room.saturating_sub(bytes);
+            self.remaining_bytes = self.remaining_bytes.saturating_sub(bytes);
             let state = store.data();
             state.memory_budget.charge(bytes)?;
             if let ToolEvent::Content(part) = &mut event {
                 report_progress(state, &std::mem::take(&mut part.metadata))?;
             }
-            self.is_over = matches!(event, ToolEvent::Error(_));
+            self.has_failed = matches!(event, ToolEvent::Error(_));
             // A closed receiver needs no further events.
             let _sent = self.sender.send(event);
-            if self.is_over && !finish {
+            if self.has_failed && !finish {
                 return Poll::Pending;
             }
         }
@@ -114,9 +114,9 @@ impl StreamConsumer<StoreState> for ActEventReader {
 
 /// Reports the tool's progress to the caller, if the metadata contain it.
 fn report_progress(state: &StoreState, metadata: &ActMetadata) -> Result<(), Limit> {
-    if let Some(done) = hints::read_number(metadata, "std:progress") {
+    if let Some(progress) = hints::read_number(metadata, "std:progress") {
         state.imports.progress(
-            done,
+            progress,
             hints::read_number(metadata, "std:progress-total"),
             None,
         )?;

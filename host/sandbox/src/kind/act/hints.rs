@@ -22,7 +22,7 @@ fn read_value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'stat
     let json =
         cbor::to_json(cbor, MAX_VALUE_BYTES, &Interrupt::default()).map_err(|error| match error {
             CborError::Malformed(why) => why,
-            CborError::Large | CborError::Interrupted => "is too large",
+            CborError::TooLarge | CborError::Interrupted => "is too large",
         });
     Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is not a value")))
 }
@@ -86,13 +86,16 @@ impl LocalizedString {
 }
 
 fn pick_language(mut by_language: Vec<(String, String)>) -> Option<String> {
-    let is_best = |(tag, _): &(String, String)| {
+    let is_preferred = |(tag, _): &(String, String)| {
         tag.split(['-', '_'])
             .next()
             .is_some_and(|language| language.eq_ignore_ascii_case(PREFERRED_LANGUAGE))
     };
-    let at = by_language.iter().position(is_best).unwrap_or_default();
-    (at < by_language.len()).then(|| by_language.swap_remove(at).1)
+    let index = by_language
+        .iter()
+        .position(is_preferred)
+        .unwrap_or_default();
+    (index < by_language.len()).then(|| by_language.swap_remove(index).1)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const MAX_TOOL_NAME_BYTES: usize = 200;
 const MAX_REMARKS: usize = 10;
 
 /// Converts a guest's list of tools to the host's description.
-pub(super) fn description(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
+pub(super) fn convert_tools(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
     let mut remarks = ActToolRemarks::default();
     let tools = listed
         .into_iter()
@@ -38,8 +38,8 @@ fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> To
     let mut flag = |key| remarks.ok_or_remark(&name, hints::read_flag(&metadata, key));
     let [read_only, destructive, idempotent] =
         ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
-    let is_said = read_only.or(destructive).or(idempotent).is_some();
-    let annotations = is_said.then_some(EffectHints {
+    let has_hints = read_only.or(destructive).or(idempotent).is_some();
+    let annotations = has_hints.then_some(EffectHints {
         read_only,
         destructive,
         idempotent,
@@ -58,12 +58,12 @@ fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> To
         .map(|text| text.trim())
         .filter(|text| !text.is_empty())
         .collect();
-    if let Some(time) = declared_timeout(&metadata) {
-        let time = humantime::format_duration(time);
+    if let Some(timeout) = declared_timeout(&metadata) {
+        let timeout_text = humantime::format_duration(timeout);
         remarks.add(
             &name,
             &format!(
-                "it declares a timeout of {time} (std:timeout-ms), but limits.timeout applies"
+                "it declares a timeout of {timeout_text} (std:timeout-ms), but limits.timeout applies"
             ),
         );
     }
@@ -79,46 +79,46 @@ fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> To
 /// Returns the duration that a tool declares, if it exceeds the default timeout of a call.
 fn declared_timeout(metadata: &ActMetadata) -> Option<Duration> {
     let milliseconds = hints::read_number(metadata, "std:timeout-ms")?;
-    let time = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
-    (time > Limits::DEFAULT.timeout).then_some(time)
+    let timeout = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
+    (timeout > Limits::DEFAULT.timeout).then_some(timeout)
 }
 
 /// Remarks on the metadata of tools.
 #[derive(Default)]
 struct ActToolRemarks {
-    all: Vec<String>,
+    remarks: Vec<String>,
     /// The number of omitted remarks: those beyond [`MAX_REMARKS`].
-    more: u32,
+    omitted_count: u32,
 }
 
 impl ActToolRemarks {
     /// Returns the value, or adds a remark if it could not be read.
-    fn ok_or_remark<T>(&mut self, tool: &str, read: Result<Option<T>, String>) -> Option<T> {
-        read.unwrap_or_else(|why| {
+    fn ok_or_remark<T>(&mut self, tool: &str, value: Result<Option<T>, String>) -> Option<T> {
+        value.unwrap_or_else(|why| {
             self.add(tool, &format!("part of its metadata is not used: {why}"));
             None
         })
     }
 
-    fn add(&mut self, tool: &str, what: &str) {
-        if self.all.len() < MAX_REMARKS {
-            self.all.push(format!(
-                "tool {:?}: {what}",
+    fn add(&mut self, tool: &str, remark: &str) {
+        if self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(format!(
+                "tool {:?}: {remark}",
                 clean_line(tool, MAX_TOOL_NAME_BYTES)
             ));
         } else {
-            self.more += 1;
+            self.omitted_count += 1;
         }
     }
 
     fn finish(mut self) -> Vec<String> {
-        if self.more > 0 {
-            self.all.push(format!(
+        if self.omitted_count > 0 {
+            self.remarks.push(format!(
                 "there are {} more remarks on metadata of tools",
-                self.more
+                self.omitted_count
             ));
         }
-        self.all
+        self.remarks
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn hints_become_annotations_and_advice_part_of_the_description() {
-        let plain = description(vec![tool(&[])]);
+        let plain = convert_tools(vec![tool(&[])]);
         let [plain] = plain.tools.as_slice() else {
             panic!("{plain:?}")
         };
@@ -161,7 +161,7 @@ mod tests {
             ("std:anti-usage-hints", json!("Not for b.")),
             ("acme:other", json!([1])),
         ]);
-        let hinted = description(vec![hinted]);
+        let hinted = convert_tools(vec![hinted]);
         assert_eq!(hinted.remarks, [""; 0]);
         let [hinted] = hinted.tools.as_slice() else {
             panic!("{hinted:?}")
@@ -187,7 +187,7 @@ mod tests {
             ("std:timeout-ms", json!(3_600_000)),
         ]);
         assert_eq!(
-            description(vec![odd]).remarks,
+            convert_tools(vec![odd]).remarks,
             [
                 "tool \"a\": part of its metadata is not used: std:read-only is neither true nor false",
                 "tool \"a\": it declares a timeout of 1h (std:timeout-ms), but limits.timeout applies",
@@ -196,7 +196,7 @@ mod tests {
         let many = (0..12)
             .map(|_| tool(&[("std:read-only", json!(1))]))
             .collect();
-        let remarks = description(many).remarks;
+        let remarks = convert_tools(many).remarks;
         assert_eq!(
             (remarks.len(), remarks.last().unwrap().as_str()),
             (11, "there are 2 more remarks on metadata of tools")

@@ -43,12 +43,12 @@ fn get(name: &str, arguments: &[(&str, &str)]) -> Result<PromptOutput, CallError
         limits: hasty(),
         ..PluginContext::default()
     };
-    let asked = PluginRequest::Prompt {
+    let request = PluginRequest::Prompt {
         name,
         arguments: &pairs(arguments),
     };
     match LIBRARY
-        .enter(&environment, Arc::new(NoopObserver), asked)
+        .request_in(&environment, Arc::new(NoopObserver), request)
         .result?
     {
         Some(CallReply::Prompt(output)) => Ok(output),
@@ -63,7 +63,7 @@ fn read_within(limits: Limits, uri: &str) -> Result<Vec<ResourceItem>, CallError
         ..PluginContext::default()
     };
     match LIBRARY
-        .enter(
+        .request_in(
             &environment,
             Arc::new(NoopObserver),
             PluginRequest::Resource { uri },
@@ -94,7 +94,7 @@ fn complete(
         value,
         context,
     };
-    match LIBRARY.ask(PluginRequest::Completion(&request))? {
+    match LIBRARY.request(PluginRequest::Completion(&request))? {
         Some(CallReply::Completion(completions)) => Ok(completions),
         other => panic!("{other:?}"),
     }
@@ -110,22 +110,22 @@ fn book() -> CompletionReference {
 
 #[test]
 fn a_plugin_without_tools_lists_the_rest_at_once() {
-    let said = &LIBRARY.description;
+    let description = &LIBRARY.description;
     assert_eq!(
         LIBRARY.form(),
         "it exports toolbay:plugin/{prompts, resources, completion}@0.2.0"
     );
     assert!(
-        said.tools.is_empty() && said.completes && said.remarks.is_empty(),
-        "{said:?}"
+        description.tools.is_empty() && description.completes && description.remarks.is_empty(),
+        "{description:?}"
     );
-    let names: Vec<_> = said
+    let names: Vec<_> = description
         .prompts
         .iter()
         .map(|prompt| prompt.name.as_str())
         .collect();
     assert_eq!(names, ["review", "cover", "misbehave"]);
-    let review = &said.prompts[0];
+    let review = &description.prompts[0];
     assert_eq!(review.title.as_deref(), Some("Review a book"));
     assert_eq!(
         review.meta.as_deref(),
@@ -138,7 +138,7 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
         .map(|argument| (&*argument.name, argument.required))
         .collect();
     assert_eq!(arguments, [("author", true), ("style", false)]);
-    let uris: Vec<_> = said
+    let uris: Vec<_> = description
         .resources
         .iter()
         .map(|resource| resource.uri.as_str())
@@ -151,14 +151,14 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
             "ui://library/reader"
         ]
     );
-    let catalog = &said.resources[0];
+    let catalog = &description.resources[0];
     assert_eq!((catalog.size, catalog.priority), (Some(26), Some(0.5)));
     assert_eq!(catalog.audience, ["user", "assistant"]);
     assert_eq!(
         catalog.last_modified.as_deref(),
         Some("2026-01-12T15:00:58Z")
     );
-    let templates: Vec<_> = said
+    let templates: Vec<_> = description
         .templates
         .iter()
         .map(|template| (&*template.uri, &*template.name))
@@ -177,14 +177,14 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
 fn a_prompt_is_filled_in() {
     let review = get("review", &[("author", "balzac"), ("style", "short")]).unwrap();
     assert_eq!(review.description.as_deref(), Some("About review"));
-    let said = review
+    let messages = review
         .messages
         .iter()
         .map(|message| (message.role, &message.content.body))
         .collect::<Vec<_>>();
     let [asked, answered] = ["Review balzac in a short style.", "Which book?"]
         .map(|text| ContentBody::Text(text.into()));
-    assert_eq!(said, [("user", &asked), ("assistant", &answered)]);
+    assert_eq!(messages, [("user", &asked), ("assistant", &answered)]);
     let cover = get("cover", &[]).unwrap();
     assert!(matches!(
         cover.messages[0].content.body,
@@ -317,10 +317,10 @@ fn a_resource_that_misbehaves_fails() {
         fuel: u64::MAX,
         ..hasty()
     };
-    let late = CallError::limit(Limit::Deadline(short.timeout));
+    let deadline_error = CallError::limit(Limit::Deadline(short.timeout));
     assert_eq!(
         read_within(short, "library://misbehave/loop").unwrap_err(),
-        late
+        deadline_error
     );
 }
 
@@ -387,7 +387,7 @@ fn requests_that_a_plugin_does_not_offer_fail() {
     for plugin in [older, command] {
         let none = BTreeMap::new();
         let prompt = plugin
-            .ask(PluginRequest::Prompt {
+            .request(PluginRequest::Prompt {
                 name: "p",
                 arguments: &none,
             })
@@ -396,13 +396,15 @@ fn requests_that_a_plugin_does_not_offer_fail() {
             prompt,
             CallError::Failed("There is no prompt p: the plugin offers no prompts.".into())
         );
-        let values = plugin.ask(PluginRequest::Completion(&request)).unwrap_err();
+        let values = plugin
+            .request(PluginRequest::Completion(&request))
+            .unwrap_err();
         assert!(
             matches!(values, CallError::Failed(what) if what.starts_with("There are no values for b: "))
         );
     }
     let resource = prompts_only
-        .ask(PluginRequest::Resource { uri: "a://b" })
+        .request(PluginRequest::Resource { uri: "a://b" })
         .unwrap_err();
     assert_eq!(
         resource,
@@ -424,7 +426,7 @@ fn the_observer_is_notified_of_changed_resources() {
             self.0.lock().push(uri.to_owned());
         }
 
-        fn cancelled(&self) -> bool {
+        fn is_cancelled(&self) -> bool {
             false
         }
     }
@@ -432,7 +434,7 @@ fn the_observer_is_notified_of_changed_resources() {
     let updates = Arc::new(Updates::default());
     let uri = "library://books/austen/emma";
     LIBRARY
-        .enter(
+        .request_in(
             &PluginContext::default(),
             Arc::<Updates>::clone(&updates),
             PluginRequest::Resource { uri },
@@ -471,7 +473,7 @@ fn some_interfaces_are_enough() {
         ("a://b", "a://{c}")
     );
     assert_eq!(
-        resources.ask(PluginRequest::Resource { uri: "a://b" }),
+        resources.request(PluginRequest::Resource { uri: "a://b" }),
         Ok(None)
     );
     let alone = TrialComponent::new(&sandbox(), TinyCoreModule::new().with_completion().build())
@@ -531,7 +533,7 @@ fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
 #[test]
 fn lists_of_any_size_are_requested_within_limits() {
     let list = |offering: &TinyCoreModule, limits: &Limits| {
-        TrialComponent::within(&sandbox(), offering.build(), limits)
+        TrialComponent::with_limits(&sandbox(), offering.build(), limits)
             .unwrap()
             .map(|loaded| loaded.description)
     };
@@ -594,10 +596,10 @@ fn listed_uris_are_passed_on_unchanged() {
     let offering = uris.iter().fold(TinyCoreModule::new(), |offering, uri| {
         offering.resource(uri, "a\u{202e}").template(uri, "")
     });
-    let said = TrialComponent::new(&sandbox(), offering.build())
+    let description = TrialComponent::new(&sandbox(), offering.build())
         .unwrap()
         .description;
-    for listed in [said.resources, said.templates] {
+    for listed in [description.resources, description.templates] {
         assert_eq!(
             listed
                 .iter()

@@ -66,7 +66,7 @@ impl Adapter {
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
         Ok(ComponentDescription {
-            tools: tools.into_iter().map(definition).collect(),
+            tools: tools.into_iter().map(convert_tool).collect(),
             ..ComponentDescription::default()
         })
     }
@@ -74,10 +74,10 @@ impl Adapter {
     pub(super) async fn call(
         &self,
         store: &mut Store<StoreState>,
-        asked: PluginRequest<'_>,
+        plugin_request: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
-        let PluginRequest::Tool { name, arguments } = asked else {
-            return Ok(Err(asked.not_offered()));
+        let PluginRequest::Tool { name, arguments } = plugin_request else {
+            return Ok(Err(plugin_request.not_offered_failure()));
         };
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let result = plugin
@@ -85,7 +85,7 @@ impl Adapter {
             .call_call_tool(store, name, arguments)
             .await?;
         Ok(result
-            .map(|output| GuestReply::Tool(tool_result(output)))
+            .map(|output| GuestReply::Tool(convert_output(output)))
             .map_err(|failure| match failure {
                 Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
                 Failure::Failed(text) => GuestFailure::Failed(text),
@@ -97,7 +97,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result
     Plugin::add_to_linker::<StoreState, HasSelf<StoreState>>(linker, |state| state)
 }
 
-fn definition(tool: types::ToolDefinition) -> ToolDefinition {
+fn convert_tool(tool: types::ToolDefinition) -> ToolDefinition {
     ToolDefinition {
         name: tool.name,
         title: tool.title,
@@ -110,12 +110,12 @@ fn definition(tool: types::ToolDefinition) -> ToolDefinition {
             idempotent: hints.idempotent,
             open_world: hints.open_world,
         }),
-        icons: tool.icons.into_iter().map(icon).collect(),
+        icons: tool.icons.into_iter().map(convert_icon).collect(),
         meta: tool.meta,
     }
 }
 
-fn icon(icon: types::Icon) -> Icon {
+fn convert_icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
         types::Theme::Light => IconTheme::Light,
         types::Theme::Dark => IconTheme::Dark,
@@ -128,8 +128,8 @@ fn icon(icon: types::Icon) -> Icon {
     }
 }
 
-fn tool_result(output: types::Output) -> ToolResult {
-    let content = output.content.into_iter().map(block).collect();
+fn convert_output(output: types::Output) -> ToolResult {
+    let content = output.content.into_iter().map(convert_content).collect();
     ToolResult {
         content,
         structured: output.structured,
@@ -137,7 +137,7 @@ fn tool_result(output: types::Output) -> ToolResult {
     }
 }
 
-fn block(block: types::Content) -> RawBlock {
+fn convert_content(block: types::Content) -> RawBlock {
     let kind = match block.kind {
         types::ContentKind::Text => BlockKind::Text,
         types::ContentKind::Image => BlockKind::Image,

@@ -11,7 +11,7 @@ use self::bindings::FullPlugin;
 use self::bindings::exports::toolbay::plugin::{completion, prompts, resources, tools};
 use self::bindings::toolbay::plugin::{host, types};
 use super::interface::{ExportedInterface, ExportedInterfaces};
-use crate::capability::input_request::{PosedKind, QuestionRefusal, RawQuestion};
+use crate::capability::input_request::{QuestionRefusal, RawQuestion, RawQuestionKind};
 use crate::component::contract_interface::ContractInterface;
 use crate::component::prepare_error::PrepareError;
 use crate::context::plugin_request::PluginRequest;
@@ -53,26 +53,27 @@ impl Adapter {
             completion: None,
         };
         for (part, interface) in interfaces {
-            let differs = |error| interface.type_mismatch(&error);
+            let to_mismatch = |error| interface.type_mismatch(&error);
             match part {
                 ContractInterface::Tools => {
                     check_tools(interface)?;
-                    adapter.tools = Some(tools::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                    adapter.tools =
+                        Some(tools::GuestIndices::new(&adapter.pre).map_err(to_mismatch)?);
                 }
                 ContractInterface::Prompts => {
                     check_prompts(interface)?;
                     adapter.prompts =
-                        Some(prompts::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                        Some(prompts::GuestIndices::new(&adapter.pre).map_err(to_mismatch)?);
                 }
                 ContractInterface::Resources => {
                     check_resources(interface)?;
                     adapter.resources =
-                        Some(resources::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                        Some(resources::GuestIndices::new(&adapter.pre).map_err(to_mismatch)?);
                 }
                 ContractInterface::Completion => {
                     check_completion(interface)?;
                     adapter.completion =
-                        Some(completion::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                        Some(completion::GuestIndices::new(&adapter.pre).map_err(to_mismatch)?);
                 }
             }
         }
@@ -85,7 +86,7 @@ impl Adapter {
         store: &mut Store<StoreState>,
     ) -> wasmtime::Result<ComponentDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
-        let mut said = ComponentDescription {
+        let mut description = ComponentDescription {
             completes: self.completion.is_some(),
             ..ComponentDescription::default()
         };
@@ -94,35 +95,41 @@ impl Adapter {
                 .load(&mut *store, &instance)?
                 .call_list_tools(&mut *store)
                 .await?;
-            said.tools = tools.into_iter().map(tool).collect();
-            charge_transfer(store, said.tools.iter().map(ToolDefinition::size));
+            description.tools = tools.into_iter().map(convert_tool).collect();
+            charge_transfer(store, description.tools.iter().map(ToolDefinition::size));
         }
         if let Some(prompts) = &self.prompts {
             let prompts = prompts
                 .load(&mut *store, &instance)?
                 .call_list_prompts(&mut *store)
                 .await?;
-            said.prompts = prompts.into_iter().map(prompt).collect();
-            charge_transfer(store, said.prompts.iter().map(PromptDefinition::size));
+            description.prompts = prompts.into_iter().map(convert_prompt).collect();
+            charge_transfer(
+                store,
+                description.prompts.iter().map(PromptDefinition::size),
+            );
         }
         if let Some(resources) = &self.resources {
             let resources = resources.load(&mut *store, &instance)?;
             let listed = resources.call_list_resources(&mut *store).await?;
-            said.resources = listed.into_iter().map(resource).collect();
-            charge_transfer(store, said.resources.iter().map(ResourceDefinition::size));
+            description.resources = listed.into_iter().map(convert_resource).collect();
+            charge_transfer(
+                store,
+                description.resources.iter().map(ResourceDefinition::size),
+            );
             let templates = resources.call_list_resource_templates(&mut *store).await?;
-            said.templates = templates.into_iter().map(template).collect();
+            description.templates = templates.into_iter().map(convert_template).collect();
         }
-        Ok(said)
+        Ok(description)
     }
 
     pub(super) async fn call(
         &self,
         store: &mut Store<StoreState>,
-        asked: PluginRequest<'_>,
+        plugin_request: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
         let result = match (
-            asked,
+            plugin_request,
             &self.tools,
             &self.prompts,
             &self.resources,
@@ -134,7 +141,7 @@ impl Adapter {
                 tools
                     .call_call_tool(store, name, arguments)
                     .await?
-                    .map(|output| GuestReply::Tool(tool_result(output)))
+                    .map(|output| GuestReply::Tool(convert_output(output)))
             }
             (PluginRequest::Prompt { name, arguments }, _, Some(prompts), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
@@ -146,23 +153,24 @@ impl Adapter {
                 prompts
                     .call_get_prompt(store, name, &arguments)
                     .await?
-                    .map(|output| GuestReply::Prompt(filled_prompt(output)))
+                    .map(|output| GuestReply::Prompt(convert_prompt_output(output)))
             }
             (PluginRequest::Resource { uri }, _, _, Some(resources), _) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let resources = resources.load(&mut *store, &instance)?;
                 let items = resources.call_read_resource(store, uri).await?;
-                items.map(|items| GuestReply::Resource(read_resource(uri, items)))
+                items.map(|items| GuestReply::Resource(convert_contents(uri, items)))
             }
             (PluginRequest::Completion(request), .., Some(completion)) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let completion = completion.load(&mut *store, &instance)?;
                 let completions = completion
-                    .call_complete(store, &completion_request(request))
+                    .call_complete(store, &to_completion_request(request))
                     .await?;
-                completions.map(|completions| GuestReply::Completion(suggestions(completions)))
+                completions
+                    .map(|completions| GuestReply::Completion(convert_completions(completions)))
             }
-            (asked, ..) => return Ok(Err(asked.not_offered())),
+            (asked, ..) => return Ok(Err(asked.not_offered_failure())),
         };
         Ok(result.map_err(|failure| match failure {
             types::Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
@@ -218,15 +226,15 @@ fn check_completion(interface: &ExportedInterface<'_>) -> Result<(), PrepareErro
 /// Subtracts `sizes` from the remaining transfer limit. Wasmtime bounds the bytes of each reply.
 /// All lists together share the transfer limit of one call.
 fn charge_transfer(store: &mut Store<StoreState>, sizes: impl Iterator<Item = usize>) {
-    let left = store.hostcall_fuel().saturating_sub(sizes.sum());
-    store.set_hostcall_fuel(left);
+    let remaining = store.hostcall_fuel().saturating_sub(sizes.sum());
+    store.set_hostcall_fuel(remaining);
 }
 
 pub(super) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     FullPlugin::add_to_linker::<StoreState, HasSelf<StoreState>>(linker, |state| state)
 }
 
-fn tool(tool: types::ToolDefinition) -> ToolDefinition {
+fn convert_tool(tool: types::ToolDefinition) -> ToolDefinition {
     ToolDefinition {
         name: tool.name,
         title: tool.title,
@@ -239,12 +247,12 @@ fn tool(tool: types::ToolDefinition) -> ToolDefinition {
             idempotent: hints.idempotent,
             open_world: hints.open_world,
         }),
-        icons: tool.icons.into_iter().map(icon).collect(),
+        icons: tool.icons.into_iter().map(convert_icon).collect(),
         meta: tool.meta,
     }
 }
 
-fn prompt(prompt: types::PromptDefinition) -> PromptDefinition {
+fn convert_prompt(prompt: types::PromptDefinition) -> PromptDefinition {
     let argument = |argument: types::PromptArgument| PromptArgument {
         name: argument.name,
         title: argument.title,
@@ -256,12 +264,12 @@ fn prompt(prompt: types::PromptDefinition) -> PromptDefinition {
         title: prompt.title,
         description: prompt.description,
         arguments: prompt.arguments.into_iter().map(argument).collect(),
-        icons: prompt.icons.into_iter().map(icon).collect(),
+        icons: prompt.icons.into_iter().map(convert_icon).collect(),
         meta: prompt.meta,
     }
 }
 
-fn resource(resource: types::ResourceDefinition) -> ResourceDefinition {
+fn convert_resource(resource: types::ResourceDefinition) -> ResourceDefinition {
     ResourceDefinition {
         uri: resource.uri,
         name: resource.name,
@@ -269,15 +277,15 @@ fn resource(resource: types::ResourceDefinition) -> ResourceDefinition {
         description: resource.description,
         mime_type: resource.mime_type,
         size: resource.size,
-        audience: audiences(resource.audience),
+        audience: audience_names(resource.audience),
         priority: resource.priority,
         last_modified: resource.last_modified,
-        icons: resource.icons.into_iter().map(icon).collect(),
+        icons: resource.icons.into_iter().map(convert_icon).collect(),
         meta: resource.meta,
     }
 }
 
-fn template(template: types::ResourceTemplate) -> ResourceDefinition {
+fn convert_template(template: types::ResourceTemplate) -> ResourceDefinition {
     ResourceDefinition {
         uri: template.uri_template,
         name: template.name,
@@ -285,22 +293,22 @@ fn template(template: types::ResourceTemplate) -> ResourceDefinition {
         description: template.description,
         mime_type: template.mime_type,
         size: None,
-        audience: audiences(template.audience),
+        audience: audience_names(template.audience),
         priority: template.priority,
         last_modified: None,
-        icons: template.icons.into_iter().map(icon).collect(),
+        icons: template.icons.into_iter().map(convert_icon).collect(),
         meta: template.meta,
     }
 }
 
-fn audiences(named: Vec<types::Role>) -> Vec<String> {
-    block::deduplicate_audience(named.into_iter().map(role_name))
+fn audience_names(roles: Vec<types::Role>) -> Vec<String> {
+    block::deduplicate_audience(roles.into_iter().map(role_name))
         .into_iter()
         .map(str::to_owned)
         .collect()
 }
 
-fn icon(icon: types::Icon) -> Icon {
+fn convert_icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
         types::Theme::Light => IconTheme::Light,
         types::Theme::Dark => IconTheme::Dark,
@@ -313,8 +321,8 @@ fn icon(icon: types::Icon) -> Icon {
     }
 }
 
-fn tool_result(output: types::Output) -> ToolResult {
-    let content = output.content.into_iter().map(block).collect();
+fn convert_output(output: types::Output) -> ToolResult {
+    let content = output.content.into_iter().map(convert_content).collect();
     ToolResult {
         content,
         structured: output.structured,
@@ -322,8 +330,9 @@ fn tool_result(output: types::Output) -> ToolResult {
     }
 }
 
-fn filled_prompt(output: types::PromptOutput) -> FilledPrompt {
-    let message = |message: types::PromptMessage| (role_name(message.role), block(message.content));
+fn convert_prompt_output(output: types::PromptOutput) -> FilledPrompt {
+    let message =
+        |message: types::PromptMessage| (role_name(message.role), convert_content(message.content));
     FilledPrompt {
         description: output.description,
         messages: output.messages.into_iter().map(message).collect(),
@@ -331,7 +340,7 @@ fn filled_prompt(output: types::PromptOutput) -> FilledPrompt {
     }
 }
 
-fn read_resource(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
+fn convert_contents(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
     let item = |item: types::ResourceContents| ResourceReplyItem {
         uri: item.uri,
         mime_type: item.mime_type,
@@ -345,7 +354,7 @@ fn read_resource(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource
     }
 }
 
-fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
+fn to_completion_request(request: &CompletionRequest) -> types::CompletionRequest {
     let (kind, name) = match &request.reference {
         CompletionReference::Prompt(name) => (types::ReferenceKind::Prompt, name),
         CompletionReference::Resource(uri) => (types::ReferenceKind::ResourceTemplate, uri),
@@ -363,7 +372,7 @@ fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
     }
 }
 
-fn suggestions(completions: types::Completions) -> ArgumentSuggestions {
+fn convert_completions(completions: types::Completions) -> ArgumentSuggestions {
     let types::Completions {
         values,
         total,
@@ -376,7 +385,7 @@ fn suggestions(completions: types::Completions) -> ArgumentSuggestions {
     }
 }
 
-fn block(block: types::Content) -> RawBlock {
+fn convert_content(block: types::Content) -> RawBlock {
     RawBlock {
         kind: block.kind,
         text: block.text,
@@ -433,9 +442,9 @@ impl host::Host for StoreState {
         &mut self,
         questions: Vec<types::Question>,
     ) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
-        let questions: Vec<_> = questions.into_iter().map(raw_question).collect();
+        let questions: Vec<_> = questions.into_iter().map(to_raw_question).collect();
         let answers = self.question_context.ask(&questions)?;
-        Ok(answers.map_err(|refused| match refused {
+        Ok(answers.map_err(|refusal| match refusal {
             QuestionRefusal::Unsupported(why) => types::AskError::Unsupported(why),
             QuestionRefusal::Invalid(why) => types::AskError::Invalid(why),
         }))
@@ -446,18 +455,18 @@ impl host::Host for StoreState {
     }
 }
 
-fn raw_question(question: types::Question) -> RawQuestion {
+fn to_raw_question(question: types::Question) -> RawQuestion {
     let kind = match question.kind {
-        types::QuestionKind::Form => PosedKind::Form,
-        types::QuestionKind::Url => PosedKind::Url,
-        types::QuestionKind::Sampling => PosedKind::Sampling,
-        types::QuestionKind::Roots => PosedKind::Roots,
+        types::QuestionKind::Form => RawQuestionKind::Form,
+        types::QuestionKind::Url => RawQuestionKind::Url,
+        types::QuestionKind::Sampling => RawQuestionKind::Sampling,
+        types::QuestionKind::Roots => RawQuestionKind::Roots,
     };
     RawQuestion {
         key: question.key,
         kind,
         params: question.params,
-        required: question.required,
+        is_required: question.required,
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn object_schema(
     members: &[(String, WitType)],
     direction: ValueDirection,
     path: &str,
-    words: DocLookup<'_>,
+    docs_at: DocLookup<'_>,
 ) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -36,15 +36,16 @@ pub(super) fn object_schema(
         let path = format!("{path}/{name}");
         let (mut schema, optional) = match (shape, direction) {
             // Results omit these members, so `null` is not among their values.
-            (WitType::Option(inner), ValueDirection::Output) => {
-                (option_content_schema(inner, direction, &path, words), true)
-            }
+            (WitType::Option(inner), ValueDirection::Output) => (
+                option_content_schema(inner, direction, &path, docs_at),
+                true,
+            ),
             (WitType::Option(_), ValueDirection::Input) => {
-                (type_schema(shape, direction, &path, words), true)
+                (type_schema(shape, direction, &path, docs_at), true)
             }
-            _ => (type_schema(shape, direction, &path, words), false),
+            _ => (type_schema(shape, direction, &path, docs_at), false),
         };
-        if let (Some(text), Value::Object(schema)) = (words(&path), &mut schema) {
+        if let (Some(text), Value::Object(schema)) = (docs_at(&path), &mut schema) {
             schema.insert("description".into(), text.into());
         }
         if !optional {
@@ -65,9 +66,9 @@ pub(super) fn type_schema(
     shape: &WitType,
     direction: ValueDirection,
     path: &str,
-    words: DocLookup<'_>,
+    docs_at: DocLookup<'_>,
 ) -> Value {
-    let inner = |shape: &WitType| type_schema(shape, direction, path, words);
+    let inner = |shape: &WitType| type_schema(shape, direction, path, docs_at);
     match shape {
         WitType::Bool => json!({"type": "boolean"}),
         WitType::Integer(integer) => self::integer_schema(*integer, direction),
@@ -84,7 +85,7 @@ pub(super) fn type_schema(
             "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
         }),
         WitType::List(item) => json!({"type": "array", "items": inner(item)}),
-        WitType::Record(fields) => object_schema(fields, direction, path, words),
+        WitType::Record(fields) => object_schema(fields, direction, path, docs_at),
         // Without `items: false`, because validators of draft 7 would forbid every item. `maxItems`
         // has the same effect.
         WitType::Tuple(items) => json!({
@@ -93,13 +94,13 @@ pub(super) fn type_schema(
             "minItems": items.len(),
             "maxItems": items.len(),
         }),
-        WitType::Variant(cases) => variant_schema(cases, direction, path, words),
+        WitType::Variant(cases) => variant_schema(cases, direction, path, docs_at),
         WitType::Enum(names) => json!({"type": "string", "enum": names}),
         WitType::Flags(names) => {
             json!({"type": "array", "items": {"type": "string", "enum": names}, "uniqueItems": true})
         }
         WitType::Option(shape) => {
-            json!({"anyOf": [option_content_schema(shape, direction, path, words), {"type": "null"}]})
+            json!({"anyOf": [option_content_schema(shape, direction, path, docs_at), {"type": "null"}]})
         }
         WitType::Result(ok, err) => {
             let side = |name: &str, shape: &Option<Box<WitType>>| {
@@ -119,9 +120,9 @@ fn option_content_schema(
     shape: &WitType,
     direction: ValueDirection,
     path: &str,
-    words: DocLookup<'_>,
+    docs_at: DocLookup<'_>,
 ) -> Value {
-    let schema = type_schema(shape, direction, path, words);
+    let schema = type_schema(shape, direction, path, docs_at);
     if shape.is_nullable() {
         single_member_schema("some", &schema)
     } else {
@@ -140,23 +141,23 @@ fn variant_schema(
     cases: &[(String, Option<WitType>)],
     direction: ValueDirection,
     path: &str,
-    words: DocLookup<'_>,
+    docs_at: DocLookup<'_>,
 ) -> Value {
-    let plain: Vec<&str> = cases
+    let plain_cases: Vec<&str> = cases
         .iter()
         .filter(|(_, shape)| shape.is_none())
         .map(|(name, _)| name.as_str())
         .collect();
     let mut choices = Vec::new();
-    if !plain.is_empty() {
-        choices.push(json!({"type": "string", "enum": plain}));
+    if !plain_cases.is_empty() {
+        choices.push(json!({"type": "string", "enum": plain_cases}));
     }
     for (name, shape) in cases {
         if let Some(shape) = shape {
             let path = format!("{path}/{name}");
             choices.push(single_member_schema(
                 name,
-                &type_schema(shape, direction, &path, words),
+                &type_schema(shape, direction, &path, docs_at),
             ));
         }
     }
@@ -167,16 +168,19 @@ fn variant_schema(
 }
 
 fn integer_schema(integer: WitInteger, direction: ValueDirection) -> Value {
-    let number = |(least, most)| json!({"type": "integer", "minimum": integer_json(least), "maximum": integer_json(most)});
-    let (least, most) = integer.range();
+    let number = |(minimum, maximum)| json!({"type": "integer", "minimum": integer_json(minimum), "maximum": integer_json(maximum)});
+    let (minimum, maximum) = integer.range();
     if !integer.is_wide() {
-        return number((least, most));
+        return number((minimum, maximum));
     }
     let range = match direction {
-        ValueDirection::Input => (least, most),
-        ValueDirection::Output => (least.max(-MAX_EXACT_INTEGER), most.min(MAX_EXACT_INTEGER)),
+        ValueDirection::Input => (minimum, maximum),
+        ValueDirection::Output => (
+            minimum.max(-MAX_EXACT_INTEGER),
+            maximum.min(MAX_EXACT_INTEGER),
+        ),
     };
-    let digits = if least < 0 {
+    let digits = if minimum < 0 {
         "^-?[0-9]{1,19}$"
     } else {
         "^[0-9]{1,20}$"

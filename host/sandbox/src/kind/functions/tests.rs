@@ -98,8 +98,8 @@ const INTEGERS: [WitInteger; 8] = [
     WitInteger::U64,
 ];
 
-fn names(prefix: &'static str, most: usize) -> impl Strategy<Value = Vec<String>> {
-    (1..=most).prop_map(move |n| (0..n).map(|n| format!("{prefix}{n}")).collect())
+fn names(prefix: &'static str, max_count: usize) -> impl Strategy<Value = Vec<String>> {
+    (1..=max_count).prop_map(move |n| (0..n).map(|n| format!("{prefix}{n}")).collect())
 }
 
 /// Generates types of every kind.
@@ -249,7 +249,7 @@ fn values(shape: &WitType) -> BoxedStrategy<Value> {
 }
 
 /// Generates a type with a matching JSON value.
-fn fitting() -> impl Strategy<Value = (WitType, Value)> {
+fn matching() -> impl Strategy<Value = (WitType, Value)> {
     shapes().prop_flat_map(|shape| {
         let values = values(&shape);
         (Just(shape), values)
@@ -322,7 +322,7 @@ fn read(shape: &WitType, json: &Value) -> Result<wasmtime::component::Val, Strin
 
 proptest! {
     #[test]
-    fn matching_values_are_accepted_and_come_back_equal((shape, json) in fitting()) {
+    fn matching_values_are_accepted_and_come_back_equal((shape, json) in matching()) {
         for direction in [ValueDirection::Input, ValueDirection::Output] {
             prop_assert_eq!(compiled(&shape, direction).violations(&json), vec![], "{} {:?}", shape, direction);
         }
@@ -400,7 +400,7 @@ fn every_type_makes_the_round_trip_through_a_guest() {
         ..Config::default()
     });
     runner
-        .run(&fitting(), |(shape, json)| {
+        .run(&matching(), |(shape, json)| {
             let loaded = TrialComponent::new(&sandbox, echo(&shape))
                 .map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
@@ -464,13 +464,13 @@ fn results_become_failures_and_names_are_unique() {
         ["empty", "fails", "nan", "one_same", "only-here", "two_same"]
     );
     let none = json!({});
-    let said = |output: ToolOutput| match output.content.into_iter().next().map(|block| block.body)
-    {
-        Some(ContentBody::Text(text)) => Ok(text),
-        other => Err(format!("{other:?}")),
-    };
+    let first_text =
+        |output: ToolOutput| match output.content.into_iter().next().map(|block| block.body) {
+            Some(ContentBody::Text(text)) => Ok(text),
+            other => Err(format!("{other:?}")),
+        };
     assert_eq!(
-        said(loaded.call("one_same", &none).unwrap()),
+        first_text(loaded.call("one_same", &none).unwrap()),
         Ok("hi".into())
     );
     assert_eq!(
@@ -597,10 +597,10 @@ fn types_whose_size_doubles_at_each_level_are_refused() {
 
 #[test]
 fn a_control_character_is_replaced_by_a_visible_one() {
-    let told = |c| to_json(&WitType::Char, &wasmtime::component::Val::Char(c)).unwrap();
+    let converted = |c| to_json(&WitType::Char, &wasmtime::component::Val::Char(c)).unwrap();
     assert_eq!(
         ["a", "\u{fffd}", "\u{fffd}", "\n"],
-        ['a', '\0', '\u{202e}', '\r'].map(told)
+        ['a', '\0', '\u{202e}', '\r'].map(converted)
     );
 }
 

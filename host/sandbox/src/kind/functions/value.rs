@@ -26,18 +26,18 @@ pub(super) fn from_object(
     members: &[(String, WitType)],
     object: &Map<String, Value>,
     path: &str,
-    room: &mut usize,
+    remaining: &mut usize,
 ) -> Result<Vec<Val>, String> {
-    if let Some(stranger) = object
+    if let Some(unknown) = object
         .keys()
         .find(|key| !members.iter().any(|(name, _)| name == *key))
     {
-        return Err(format!("{path}/{stranger}: unknown member"));
+        return Err(format!("{path}/{unknown}: unknown member"));
     }
     let value = |(name, shape): &(String, WitType)| {
         let path = format!("{path}/{name}");
         match object.get(name) {
-            Some(value) => from_json(shape, value, &path, room),
+            Some(value) => from_json(shape, value, &path, remaining),
             None if shape.is_nullable() => Ok(Val::Option(None)),
             None => Err(format!("{path}: required, but missing")),
         }
@@ -54,25 +54,25 @@ pub(super) fn from_json(
     shape: &WitType,
     json: &Value,
     path: &str,
-    room: &mut usize,
+    remaining: &mut usize,
 ) -> Result<Val, String> {
-    let misfit = |expected: &str| {
+    let mismatch = |expected: &str| {
         format!(
             "{}: expected {expected}",
             if path.is_empty() { "(root)" } else { path }
         )
     };
-    take_values(room, 1, path)?;
+    take_values(remaining, 1, path)?;
     let mut boxed = |shape: &WitType, json: &Value, path: &str| {
-        from_json(shape, json, path, room).map(Box::new)
+        from_json(shape, json, path, remaining).map(Box::new)
     };
     Ok(match shape {
-        WitType::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
+        WitType::Bool => Val::Bool(json.as_bool().ok_or_else(|| mismatch("true or false"))?),
         WitType::Integer(integer) => {
-            integer_from_json(*integer, json).map_err(|expected| misfit(&expected))?
+            integer_from_json(*integer, json).map_err(|expected| mismatch(&expected))?
         }
         WitType::Float32 => {
-            let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
+            let n = json.as_f64().ok_or_else(|| mismatch("a number"))?;
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "rounding to the nearest is what f32 means"
@@ -81,67 +81,71 @@ pub(super) fn from_json(
             Val::Float32(if n.is_finite() {
                 n
             } else {
-                return Err(misfit("a number within the range of f32"));
+                return Err(mismatch("a number within the range of f32"));
             })
         }
-        WitType::Float64 => Val::Float64(json.as_f64().ok_or_else(|| misfit("a number"))?),
+        WitType::Float64 => Val::Float64(json.as_f64().ok_or_else(|| mismatch("a number"))?),
         WitType::Char => {
             let mut chars = json.as_str().unwrap_or_default().chars();
             match (chars.next(), chars.next()) {
                 (Some(c), None) => Val::Char(c),
-                _ => return Err(misfit("a string of one character")),
+                _ => return Err(mismatch("a string of one character")),
             }
         }
-        WitType::String => Val::String(json.as_str().ok_or_else(|| misfit("a string"))?.to_owned()),
+        WitType::String => Val::String(
+            json.as_str()
+                .ok_or_else(|| mismatch("a string"))?
+                .to_owned(),
+        ),
         WitType::Bytes => {
             let bytes = json.as_str().and_then(|text| BASE64.decode(text).ok());
-            let bytes = bytes.ok_or_else(|| misfit("a base64 string"))?;
-            take_values(room, bytes.len(), path)?;
+            let bytes = bytes.ok_or_else(|| mismatch("a base64 string"))?;
+            take_values(remaining, bytes.len(), path)?;
             Val::List(bytes.into_iter().map(Val::U8).collect())
         }
         WitType::List(item) => {
             let items = json
                 .as_array()
-                .ok_or_else(|| misfit("an array"))?
+                .ok_or_else(|| mismatch("an array"))?
                 .iter()
                 .enumerate();
             Val::List(
                 items
-                    .map(|(n, value)| from_json(item, value, &format!("{path}/{n}"), room))
+                    .map(|(n, value)| from_json(item, value, &format!("{path}/{n}"), remaining))
                     .collect::<Result<_, _>>()?,
             )
         }
         WitType::Record(fields) => {
-            let object = json.as_object().ok_or_else(|| misfit("an object"))?;
+            let object = json.as_object().ok_or_else(|| mismatch("an object"))?;
             let names = fields.iter().map(|(name, _)| name.clone());
             Val::Record(
                 names
-                    .zip(from_object(fields, object, path, room)?)
+                    .zip(from_object(fields, object, path, remaining)?)
                     .collect(),
             )
         }
         WitType::Tuple(shapes) => {
             let items = json.as_array().filter(|items| items.len() == shapes.len());
             let items = items
-                .ok_or_else(|| misfit(&format!("an array of exactly {} items", shapes.len())))?;
+                .ok_or_else(|| mismatch(&format!("an array of exactly {} items", shapes.len())))?;
             let items = shapes.iter().zip(items).enumerate();
             Val::Tuple(
                 items
                     .map(|(n, (shape, value))| {
-                        from_json(shape, value, &format!("{path}/{n}"), room)
+                        from_json(shape, value, &format!("{path}/{n}"), remaining)
                     })
                     .collect::<Result<_, _>>()?,
             )
         }
         WitType::Variant(cases) => {
             let (name, payload) = parse_case(json).ok_or_else(|| {
-                misfit("the name of a case, or an object whose only member is a case")
+                mismatch("the name of a case, or an object whose only member is a case")
             })?;
             let case = cases
                 .iter()
                 .find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
             let Some((case, shape)) = case else {
-                return Err(misfit(&one_of(cases.iter().map(|(name, _)| name))));
+                return Err(mismatch(&one_of(cases.iter().map(|(name, _)| name))));
             };
             let payload = shape.as_ref().zip(payload);
             let payload = payload
@@ -152,48 +156,48 @@ pub(super) fn from_json(
         WitType::Enum(names) => {
             let name = json
                 .as_str()
-                .filter(|name| names.iter().any(|known| known == name));
+                .filter(|name| names.iter().any(|allowed| allowed == name));
             Val::Enum(
-                name.ok_or_else(|| misfit(&one_of(names.iter())))?
+                name.ok_or_else(|| mismatch(&one_of(names.iter())))?
                     .to_owned(),
             )
         }
         WitType::Flags(names) => {
-            let set = json
+            let items = json
                 .as_array()
-                .ok_or_else(|| misfit("an array"))?
+                .ok_or_else(|| mismatch("an array"))?
                 .iter()
                 .enumerate();
             let flag = |(n, value): (usize, &Value)| {
                 let name = value
                     .as_str()
-                    .filter(|name| names.iter().any(|known| known == name));
+                    .filter(|name| names.iter().any(|allowed| allowed == name));
                 name.map(str::to_owned)
                     .ok_or_else(|| format!("{path}/{n}: expected {}", one_of(names.iter())))
             };
-            Val::Flags(set.map(flag).collect::<Result<_, _>>()?)
+            Val::Flags(items.map(flag).collect::<Result<_, _>>()?)
         }
         WitType::Option(_) if json.is_null() => Val::Option(None),
         WitType::Option(inner) if inner.is_nullable() => {
             let Some(("some", Some(json))) = parse_case(json) else {
-                return Err(misfit("null or an object with the member `some`"));
+                return Err(mismatch("null or an object with the member `some`"));
             };
             Val::Option(Some(boxed(inner, json, &format!("{path}/some"))?))
         }
         WitType::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
         WitType::Result(ok, err) => {
             let (name, payload) = parse_case(json)
-                .ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
+                .ok_or_else(|| mismatch("an object with the member `ok` or `error`"))?;
             let path = format!("{path}/{name}");
-            let mut side = |shape: &Option<Box<WitType>>| match (shape, payload) {
+            let mut convert_side = |shape: &Option<Box<WitType>>| match (shape, payload) {
                 (Some(shape), Some(json)) => boxed(shape, json, &path).map(Some),
                 (None, Some(Value::Null)) => Ok(None),
-                _ => Err(misfit("an object with the member `ok` or `error`")),
+                _ => Err(mismatch("an object with the member `ok` or `error`")),
             };
             match name {
-                "ok" => Val::Result(Ok(side(ok)?)),
-                "error" => Val::Result(Err(side(err)?)),
-                _ => return Err(misfit("an object with the member `ok` or `error`")),
+                "ok" => Val::Result(Ok(convert_side(ok)?)),
+                "error" => Val::Result(Err(convert_side(err)?)),
+                _ => return Err(mismatch("an object with the member `ok` or `error`")),
             }
         }
     })
@@ -201,15 +205,15 @@ pub(super) fn from_json(
 
 /// Converts an integer, or returns a description of the expected values.
 fn integer_from_json(integer: WitInteger, json: &Value) -> Result<Val, String> {
-    let (least, most) = integer.range();
-    let n = parse_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
+    let (minimum, maximum) = integer.range();
+    let n = parse_integer(json, integer.is_wide()).filter(|n| (minimum..=maximum).contains(n));
     let expected = || {
         let digits = if json.is_f64() {
             ", written in digits only"
         } else {
             ""
         };
-        format!("an integer from {least} to {most}{digits}")
+        format!("an integer from {minimum} to {maximum}{digits}")
     };
     Ok(integer_to_val(integer, n.ok_or_else(expected)?))
 }
@@ -306,8 +310,8 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
 }
 
 /// Deducts `n` values from `remaining`.
-fn take_values(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
-    *room = room
+fn take_values(remaining: &mut usize, n: usize, path: &str) -> Result<(), String> {
+    *remaining = remaining
         .checked_sub(n)
         .ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
     Ok(())
@@ -334,7 +338,7 @@ fn parse_case(json: &Value) -> Option<(&str, Option<&Value>)> {
 
 /// Parses an integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, within the
 /// exact range, and strings if `allows_text` is set.
-fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
+fn parse_integer(json: &Value, allows_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
             let exact = n
@@ -354,7 +358,7 @@ fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
                     .then_some(n)
             })
         }
-        Value::String(text) if as_text => text.parse().ok(),
+        Value::String(text) if allows_text => text.parse().ok(),
         _ => None,
     }
 }

@@ -78,14 +78,14 @@ const TYPE_OVERHEAD_BYTES: usize = 64;
 /// The remaining budget for the signatures of one component.
 pub(super) struct SignatureBudget {
     /// Remaining types in the current signature.
-    types: usize,
+    types_left: usize,
     bytes_left: usize,
 }
 
 impl Default for SignatureBudget {
     fn default() -> Self {
         Self {
-            types: MAX_TYPES,
+            types_left: MAX_TYPES,
             bytes_left: MAX_SIGNATURES_BYTES,
         }
     }
@@ -94,12 +94,12 @@ impl Default for SignatureBudget {
 impl SignatureBudget {
     /// Starts the next signature.
     pub(super) fn start_signature(&mut self) {
-        self.types = MAX_TYPES;
+        self.types_left = MAX_TYPES;
     }
 
     fn take_type(&mut self) -> Result<(), String> {
-        self.types = self
-            .types
+        self.types_left = self
+            .types_left
             .checked_sub(1)
             .ok_or_else(|| format!("its signature has more than {MAX_TYPES} types"))?;
         self.take_bytes(TYPE_OVERHEAD_BYTES)
@@ -115,10 +115,10 @@ impl SignatureBudget {
         &mut self,
         mut names: impl Iterator<Item = &'a str>,
     ) -> Result<Vec<String>, String> {
-        names.try_fold(Vec::new(), |mut all, name| {
+        names.try_fold(Vec::new(), |mut copies, name| {
             self.take_bytes(TYPE_OVERHEAD_BYTES)?;
-            all.push(self.take_name(name)?);
-            Ok(all)
+            copies.push(self.take_name(name)?);
+            Ok(copies)
         })
     }
 

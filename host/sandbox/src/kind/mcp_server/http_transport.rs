@@ -10,7 +10,7 @@ use wasmtime::Store;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
 
-use super::message_reader::{MessageIntake, MessageKind, RequestReply};
+use super::message_reader::{GuestMessageReader, MessageKind, RequestReply};
 use super::run_until::run_until;
 use super::{p3_handler, reply_conversion};
 use crate::kind::http_handler::HandlerInstance;
@@ -38,11 +38,11 @@ pub(super) async fn send_request(
     store: &mut Store<StoreState>,
     path: &str,
     request: ClientMessage,
-    last: bool,
+    is_last: bool,
 ) -> wasmtime::Result<(Option<String>, RequestReply)> {
-    let mut intake = MessageIntake::for_call(store);
+    let mut message_reader = GuestMessageReader::for_call(store);
     let ClientMessage { id, headers, body } = request;
-    intake.charge_memory(REQUEST_HEAD_BYTES + body.len())?;
+    message_reader.charge_memory(REQUEST_HEAD_BYTES + body.len())?;
     let mut message = http::Request::post(format!("http://{GUEST_AUTHORITY}{path}"))
         .header("host", GUEST_AUTHORITY);
     for (name, value) in headers {
@@ -51,7 +51,8 @@ pub(super) async fn send_request(
     message = message.header("content-length", body.len());
     let body = Full::new(Bytes::from(body)).map_err(|never| -> Error { match never {} });
     let message = message.body(body)?;
-    let silent = || wasmtime::bail!("its HTTP handler returned before its response was complete");
+    let missing_reply =
+        || wasmtime::bail!("its HTTP handler returned before its response was complete");
     match handler {
         HandlerInstance::P2(proxy) => {
             let (sender, receiver) = oneshot::channel();
@@ -62,62 +63,67 @@ pub(super) async fn send_request(
                 proxy
                     .wasi_http_incoming_handler()
                     .call_handle(&mut *store, incoming, outgoing);
-            let given = async {
-                receiver
-                    .await
-                    .ok()
-                    .map(|given| given.map_err(|code| reply_conversion::describe_error_code(&code)))
+            let response = async {
+                receiver.await.ok().map(|outcome| {
+                    outcome.map_err(|code| reply_conversion::describe_error_code(&code))
+                })
             };
-            run_until(guest, read_response(given, &mut intake, id), last, silent).await
+            run_until(
+                guest,
+                read_response(response, &mut message_reader, id),
+                is_last,
+                missing_reply,
+            )
+            .await
         }
         HandlerInstance::P3(service) => {
             let (sender, receiver) = oneshot::channel();
-            let (hearing, heard) = oneshot::channel();
-            let failed = AtomicBool::new(false);
+            let (read_sender, read_receiver) = oneshot::channel();
+            let has_failed = AtomicBool::new(false);
             let guest = async {
-                let ended = p3_handler::run_handler(
+                let result = p3_handler::run_handler(
                     service,
                     store,
                     message.map(BodyExt::boxed_unsync),
                     sender,
-                    heard,
+                    read_receiver,
                 )
                 .await;
-                failed.store(ended.is_err(), Ordering::Relaxed);
-                ended
+                has_failed.store(result.is_err(), Ordering::Relaxed);
+                result
             };
-            let given = async {
+            let response = async {
                 match receiver.await {
-                    Ok(given) => {
-                        Some(given.map_err(|code| reply_conversion::describe_error_code(&code)))
+                    Ok(outcome) => {
+                        Some(outcome.map_err(|code| reply_conversion::describe_error_code(&code)))
                     }
                     // The guest has ended; its result has the reason.
                     Err(_closed) => std::future::pending().await,
                 }
             };
-            let listening = async {
-                let said = read_response(given, &mut intake, id).await;
-                let is_outcome = matches!(said, Ok((_, RequestReply::Outcome(_))));
-                if failed.load(Ordering::Relaxed) && !is_outcome {
+            let reading = async {
+                let reply = read_response(response, &mut message_reader, id).await;
+                let is_outcome = matches!(reply, Ok((_, RequestReply::Outcome(_))));
+                if has_failed.load(Ordering::Relaxed) && !is_outcome {
                     // The body ends when the guest fails. The guest's error has more information.
                     return std::future::pending().await;
                 }
-                drop(hearing);
-                said
+                drop(read_sender);
+                reply
             };
             // Boxed, because the future is large and WASI 0.2 handlers do not need it.
-            Box::pin(run_until(guest, listening, last, silent)).await
+            Box::pin(run_until(guest, reading, is_last, missing_reply)).await
         }
     }
 }
 
 /// Reads the response.
 async fn read_response(
-    given: impl Future<Output = Option<HandlerOutcome>>,
-    intake: &mut MessageIntake,
+    handler_outcome: impl Future<Output = Option<HandlerOutcome>>,
+    message_reader: &mut GuestMessageReader,
     id: Option<u64>,
 ) -> wasmtime::Result<(Option<String>, RequestReply)> {
-    let response = match given.await {
+    let response = match handler_outcome.await {
         Some(Ok(response)) => response,
         Some(Err(why)) => {
             return Ok((
@@ -134,12 +140,12 @@ async fn read_response(
     };
     let (head, mut body) = response.into_parts();
     let status = head.status.as_u16();
-    let field = |name: &str| {
+    let header = |name: &str| {
         head.headers
             .get(name)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
     };
-    let session = field("mcp-session-id").filter(|name| !name.is_empty());
+    let session = header("mcp-session-id").filter(|name| !name.is_empty());
     if session.as_ref().is_some_and(|name| {
         name.len() > MAX_SESSION_ID_BYTES || !name.bytes().all(|byte| byte.is_ascii_graphic())
     }) {
@@ -151,8 +157,8 @@ async fn read_response(
         ));
     }
     let mut reader = match ResponseReader::new(
-        field("content-type").as_deref(),
-        field("content-encoding").as_deref(),
+        header("content-type").as_deref(),
+        header("content-encoding").as_deref(),
     ) {
         Ok(reader) => reader,
         Err(why) => return Ok((None, RequestReply::Malformed(why))),
@@ -175,35 +181,35 @@ async fn read_response(
             continue;
         };
         // The bytes are charged twice: as received, and as the text that is parsed.
-        intake.charge_transfer(bytes.len())?;
-        intake.charge_memory(bytes.len())?;
+        message_reader.charge_transfer(bytes.len())?;
+        message_reader.charge_memory(bytes.len())?;
         length += bytes.len();
         for text in reader.push(&bytes) {
-            if let Some(said) = final_response(intake.read_message(&text, id)?) {
-                return Ok((session, said));
+            if let Some(reply) = final_response(message_reader.read_message(&text, id)?) {
+                return Ok((session, reply));
             }
         }
         if !reader.carries_messages() && length >= MAX_ERROR_BODY_BYTES {
             break;
         }
     }
-    let shown = reader.body_excerpt();
+    let excerpt = reader.body_excerpt();
     if let Some(text) = reader.finish() {
         return Ok((
             session,
-            match intake.read_message(&text, id)? {
+            match message_reader.read_message(&text, id)? {
                 MessageKind::Outcome(outcome) => RequestReply::Outcome(outcome),
-                _ => RequestReply::NotMcp(status, shown),
+                _ => RequestReply::NotMcp(status, excerpt),
             },
         ));
     }
-    Ok((session, RequestReply::NotMcp(status, shown)))
+    Ok((session, RequestReply::NotMcp(status, excerpt)))
 }
 
 /// Returns the response if this message ends the wait. A request of the guest does not end it, and
 /// gets no response: the host declared that the client cannot answer requests.
-fn final_response(heard: MessageKind) -> Option<RequestReply> {
-    match heard {
+fn final_response(message: MessageKind) -> Option<RequestReply> {
+    match message {
         MessageKind::Outcome(outcome) => Some(RequestReply::Outcome(outcome)),
         MessageKind::Malformed(why) => Some(RequestReply::Malformed(why)),
         MessageKind::Request(..) | MessageKind::Ignored => None,

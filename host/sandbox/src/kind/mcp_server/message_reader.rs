@@ -33,7 +33,7 @@ pub(super) enum MessageKind {
 }
 
 /// Reads and meters the messages of a guest in one call.
-pub(super) struct MessageIntake {
+pub(super) struct GuestMessageReader {
     memory_budget: MemoryBudget,
     host_functions: HostFunctions,
     /// Number of bytes that the guest may still send.
@@ -42,16 +42,16 @@ pub(super) struct MessageIntake {
     transfer_limit: usize,
 }
 
-impl MessageIntake {
+impl GuestMessageReader {
     /// Returns the reader for the call of this store.
     pub(super) fn for_call(store: &Store<StoreState>) -> Self {
         let state = store.data();
-        let most = store.hostcall_fuel();
+        let limit = store.hostcall_fuel();
         Self {
             memory_budget: state.memory_budget.clone(),
             host_functions: state.imports.clone(),
-            transfer_left: most,
-            transfer_limit: most,
+            transfer_left: limit,
+            transfer_limit: limit,
         }
     }
 
@@ -92,7 +92,9 @@ impl MessageIntake {
             return Err(Limit::Parsed(ByteSize::b(limit as u64)).into());
         }
         Ok(match parse_message(text) {
-            Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => {
+            Ok(GuestMessage::Response(response_id, outcome))
+                if id.is_some() && response_id == id =>
+            {
                 MessageKind::Outcome(outcome)
             }
             // An error without an ID refers to a request that the guest could not parse. Only one
@@ -104,8 +106,8 @@ impl MessageIntake {
             }
             Ok(GuestMessage::Response(..)) => MessageKind::Ignored,
             Ok(GuestMessage::Request { id, method }) => MessageKind::Request(id, method),
-            Ok(GuestMessage::Notification(notice)) => {
-                self.forward_notification(notice, id)?;
+            Ok(GuestMessage::Notification(notification)) => {
+                self.forward_notification(notification, id)?;
                 MessageKind::Ignored
             }
             Err(why) => MessageKind::Malformed(why),
@@ -114,10 +116,10 @@ impl MessageIntake {
 
     fn forward_notification(
         &self,
-        notice: GuestNotification,
+        notification: GuestNotification,
         id: Option<u64>,
     ) -> Result<(), Limit> {
-        match notice {
+        match notification {
             GuestNotification::Progress(token, progress) if token == id => {
                 self.host_functions.progress(
                     progress.progress,

@@ -13,7 +13,7 @@ use wasmtime_wasi_http::{WasiBody, WasiHttpView as _};
 use crate::store::state::StoreState;
 
 /// The handler's response or its error code.
-type ServedResponse = Result<http::Response<WasiBody>, ErrorCode>;
+type HandlerResponse = Result<http::Response<WasiBody>, ErrorCode>;
 
 /// Runs a handler with a request, and sends its response to `response_sender`. Returns when the
 /// other end of `response_read` is dropped, because the response was read, and all tasks of the
@@ -22,22 +22,22 @@ pub(super) async fn run_handler(
     service: &Service,
     store: &mut Store<StoreState>,
     message: http::Request<WasiBody>,
-    given: oneshot::Sender<ServedResponse>,
-    heard: oneshot::Receiver<()>,
+    response_sender: oneshot::Sender<HandlerResponse>,
+    response_read: oneshot::Receiver<()>,
 ) -> wasmtime::Result<()> {
     // The host does not need to know whether the guest reads the whole request.
     let (request, _read) = Request::from_http(store.data_mut().http().hooks, message);
-    let serving = store.run_concurrent(async move |accessor| {
+    let task = store.run_concurrent(async move |accessor| {
         let response = match service.handle(accessor, request).await? {
             Ok(response) => {
                 Ok(accessor.with(|access| response.into_http(access, async { Ok(()) }))?)
             }
             Err(code) => Err(code),
         };
-        drop(given.send(response));
-        let _dropped = heard.await;
+        drop(response_sender.send(response));
+        let _dropped = response_read.await;
         poll_fn(|context| accessor.poll_no_interesting_tasks(context)).await;
         wasmtime::error::Ok(())
     });
-    serving.await?
+    task.await?
 }

@@ -7,7 +7,7 @@ use toolbay_guest_mcp::{GuestBlock, ProtocolError, RequestOutcome};
 use toolbay_model::text::clean_line;
 
 use super::message_reader::RequestReply;
-use crate::capability::input_request::{PosedKind, RawQuestion};
+use crate::capability::input_request::{RawQuestion, RawQuestionKind};
 use crate::context::plugin_request::PluginRequest;
 use crate::reply::block;
 use crate::reply::guest_reply::{
@@ -19,7 +19,7 @@ use crate::reply::guest_reply::{
 const MAX_QUOTED_BYTES: usize = 120;
 
 /// A converted response.
-pub(super) enum ReplyText {
+pub(super) enum ConvertedResponse {
     /// The requested result.
     Reply(GuestReply),
     /// Questions, and the request state that the guest gets back with the answers.
@@ -28,39 +28,39 @@ pub(super) enum ReplyText {
 
 /// Converts the response of a guest.
 pub(super) fn convert_response(
-    asked: PluginRequest<'_>,
+    plugin_request: PluginRequest<'_>,
     outcome: Result<String, ProtocolError>,
-) -> Result<ReplyText, GuestFailure> {
+) -> Result<ConvertedResponse, GuestFailure> {
     let result = match outcome {
         Ok(result) => result,
-        Err(problem) => return convert_error(asked, problem),
+        Err(problem) => return convert_error(plugin_request, problem),
     };
-    let words = match asked {
+    let converted = match plugin_request {
         PluginRequest::Tool { .. } => {
             match results::parse_tool_result(&result).map_err(GuestFailure::Malformed)? {
                 GuestResult::Done(result) if result.is_error => {
                     return Err(GuestFailure::Failed(result.failure_text()));
                 }
                 GuestResult::Done(result) => {
-                    ReplyText::Reply(GuestReply::Tool(convert_tool_result(result)))
+                    ConvertedResponse::Reply(GuestReply::Tool(convert_tool_result(result)))
                 }
-                GuestResult::NeedsInput(asks) => convert_questions(asks),
+                GuestResult::NeedsInput(questions) => convert_questions(questions),
             }
         }
         PluginRequest::Prompt { .. } => {
             match results::parse_prompt_result(&result).map_err(GuestFailure::Malformed)? {
-                GuestResult::Done(filled) => {
-                    ReplyText::Reply(GuestReply::Prompt(convert_prompt(filled)))
+                GuestResult::Done(prompt) => {
+                    ConvertedResponse::Reply(GuestReply::Prompt(convert_prompt(prompt)))
                 }
-                GuestResult::NeedsInput(asks) => convert_questions(asks),
+                GuestResult::NeedsInput(questions) => convert_questions(questions),
             }
         }
         PluginRequest::Resource { uri } => {
             match results::parse_resource_result(&result).map_err(GuestFailure::Malformed)? {
                 GuestResult::Done(items) => {
-                    ReplyText::Reply(GuestReply::Resource(convert_resource(uri, items)))
+                    ConvertedResponse::Reply(GuestReply::Resource(convert_resource(uri, items)))
                 }
-                GuestResult::NeedsInput(asks) => convert_questions(asks),
+                GuestResult::NeedsInput(questions) => convert_questions(questions),
             }
         }
         PluginRequest::Completion(_) => {
@@ -69,24 +69,24 @@ pub(super) fn convert_response(
                 total,
                 has_more,
             } = results::parse_completion_result(&result).map_err(GuestFailure::Malformed)?;
-            ReplyText::Reply(GuestReply::Completion(ArgumentSuggestions {
+            ConvertedResponse::Reply(GuestReply::Completion(ArgumentSuggestions {
                 values,
                 total,
                 has_more,
             }))
         }
     };
-    Ok(words)
+    Ok(converted)
 }
 
 fn convert_error(
-    asked: PluginRequest<'_>,
+    plugin_request: PluginRequest<'_>,
     problem: ProtocolError,
-) -> Result<ReplyText, GuestFailure> {
-    match asked {
-        PluginRequest::Resource { uri } if problem.is_resource_not_found() => Ok(ReplyText::Reply(
-            GuestReply::Resource(convert_resource(uri, Vec::new())),
-        )),
+) -> Result<ConvertedResponse, GuestFailure> {
+    match plugin_request {
+        PluginRequest::Resource { uri } if problem.is_resource_not_found() => Ok(
+            ConvertedResponse::Reply(GuestReply::Resource(convert_resource(uri, Vec::new()))),
+        ),
         _ if problem.is_invalid_params() => Err(GuestFailure::InvalidArguments(problem.message)),
         _ if problem.message.trim().is_empty() => Err(GuestFailure::Failed(format!(
             "The MCP server failed with the error {}.",
@@ -110,17 +110,17 @@ fn convert_tool_result(result: CallToolResult) -> guest_reply::ToolResult {
     }
 }
 
-fn convert_prompt(filled: PromptResult) -> FilledPrompt {
+fn convert_prompt(prompt: PromptResult) -> FilledPrompt {
     let PromptResult {
         description,
         messages,
         meta,
-    } = filled;
+    } = prompt;
     FilledPrompt {
         description,
         messages: messages
             .into_iter()
-            .map(|(role, said)| (role, convert_block(said)))
+            .map(|(role, content)| (role, convert_block(content)))
             .collect(),
         meta,
     }
@@ -149,42 +149,49 @@ fn convert_resource(uri: &str, items: Vec<ReadItem>) -> ReadResource {
     }
 }
 
-fn convert_questions(asks: GuestQuestions) -> ReplyText {
-    let posed = |asked: results::GuestQuestion| RawQuestion {
-        key: asked.key,
-        kind: match asked.kind {
-            GuestQuestionKind::Form => PosedKind::Form,
-            GuestQuestionKind::Url => PosedKind::Url,
-            GuestQuestionKind::Sampling => PosedKind::Sampling,
-            GuestQuestionKind::Roots => PosedKind::Roots,
+fn convert_questions(guest_questions: GuestQuestions) -> ConvertedResponse {
+    let to_raw_question = |question: results::GuestQuestion| RawQuestion {
+        key: question.key,
+        kind: match question.kind {
+            GuestQuestionKind::Form => RawQuestionKind::Form,
+            GuestQuestionKind::Url => RawQuestionKind::Url,
+            GuestQuestionKind::Sampling => RawQuestionKind::Sampling,
+            GuestQuestionKind::Roots => RawQuestionKind::Roots,
         },
-        params: asked.params,
+        params: question.params,
         // The guest received the client's capabilities, so every question that it asks is required.
-        required: true,
+        is_required: true,
     };
-    ReplyText::Questions(asks.questions.into_iter().map(posed).collect(), asks.state)
+    ConvertedResponse::Questions(
+        guest_questions
+            .questions
+            .into_iter()
+            .map(to_raw_question)
+            .collect(),
+        guest_questions.state,
+    )
 }
 
 /// Converts a content block. Two kinds have different names in the contract.
-fn convert_block(said: GuestBlock) -> block::RawBlock {
-    let kind = match said.kind.as_str() {
+fn convert_block(guest_block: GuestBlock) -> block::RawBlock {
+    let kind = match guest_block.kind.as_str() {
         "resource_link" => "resource-link".to_owned(),
         "resource" => "embedded-resource".to_owned(),
-        _ => said.kind,
+        _ => guest_block.kind,
     };
     block::RawBlock {
         kind,
-        text: said.text,
-        data: said.data,
-        mime_type: said.mime_type,
-        uri: said.uri,
-        name: said.name,
-        title: said.title,
-        description: said.description,
-        size: said.size,
-        audience: said.audience,
-        priority: said.priority,
-        last_modified: said.last_modified,
+        text: guest_block.text,
+        data: guest_block.data,
+        mime_type: guest_block.mime_type,
+        uri: guest_block.uri,
+        name: guest_block.name,
+        title: guest_block.title,
+        description: guest_block.description,
+        size: guest_block.size,
+        audience: guest_block.audience,
+        priority: guest_block.priority,
+        last_modified: guest_block.last_modified,
         members: None,
     }
 }
@@ -206,8 +213,8 @@ pub(super) fn describe_status(status: u16, body: &str) -> String {
 
 /// Returns the name of a `wasi:http` error as lowercase words, without its payload.
 pub(super) fn describe_error_code(error: &impl std::fmt::Debug) -> String {
-    let shown = format!("{error:?}");
-    let variant = shown
+    let debug_text = format!("{error:?}");
+    let variant = debug_text
         .split(['(', ' '])
         .next()
         .and_then(|path| path.rsplit("::").next())
@@ -223,8 +230,8 @@ pub(super) fn describe_error_code(error: &impl std::fmt::Debug) -> String {
 }
 
 /// Describes a guest's response, for messages.
-pub(super) fn describe_response(said: &RequestReply) -> String {
-    match said {
+pub(super) fn describe_response(reply: &RequestReply) -> String {
+    match reply {
         RequestReply::Outcome(RequestOutcome::Result(result)) => {
             format!("it answered \"{}\"", clean_line(result, MAX_QUOTED_BYTES))
         }
@@ -257,10 +264,10 @@ mod tests {
             RequestReply::Outcome(RequestOutcome::Result("{}".into())),
             RequestReply::Malformed("its HTTP handler gave no response".into()),
         ];
-        let shown: Vec<String> = cases.iter().map(describe_response).collect();
+        let descriptions: Vec<String> = cases.iter().map(describe_response).collect();
         let long = format!("it answered 799, \"{}…\"", "x".repeat(117));
         assert_eq!(
-            shown,
+            descriptions,
             [
                 r#"it answered 404 Not Found, "Not\nfound""#,
                 "it answered 404 Not Found without a body",
@@ -298,23 +305,23 @@ mod tests {
             name: "a",
             arguments: "{}",
         };
-        let failed = |asked, problem| convert_response(asked, Err(problem));
+        let convert = |request, problem| convert_response(request, Err(problem));
         assert!(
-            matches!(failed(tool, problem(-32602, "no a")), Err(GuestFailure::InvalidArguments(why)) if why == "no a")
+            matches!(convert(tool, problem(-32602, "no a")), Err(GuestFailure::InvalidArguments(why)) if why == "no a")
         );
         assert!(
-            matches!(failed(tool, problem(-32603, "oh")), Err(GuestFailure::Failed(why)) if why == "oh")
+            matches!(convert(tool, problem(-32603, "oh")), Err(GuestFailure::Failed(why)) if why == "oh")
         );
         assert!(
-            matches!(failed(tool, problem(-1, "")), Err(GuestFailure::Failed(why)) if why.contains("-1"))
+            matches!(convert(tool, problem(-1, "")), Err(GuestFailure::Failed(why)) if why.contains("-1"))
         );
         for code in [-32602, -32002] {
-            let gone = failed(
+            let missing = convert(
                 PluginRequest::Resource { uri: "a:b" },
                 problem(code, "gone"),
             );
             assert!(
-                matches!(gone, Ok(ReplyText::Reply(GuestReply::Resource(read))) if read.items.is_empty())
+                matches!(missing, Ok(ConvertedResponse::Reply(GuestReply::Resource(read))) if read.items.is_empty())
             );
         }
     }

@@ -9,44 +9,44 @@ use std::task::Poll;
 /// If the guest ends before `reading` completes, `missing_reply` provides the result.
 pub(super) async fn run_until<T>(
     guest: impl Future<Output = wasmtime::Result<()>>,
-    listening: impl Future<Output = wasmtime::Result<T>>,
-    last: bool,
-    silent: impl FnOnce() -> wasmtime::Result<T>,
+    reading: impl Future<Output = wasmtime::Result<T>>,
+    is_last: bool,
+    missing_reply: impl FnOnce() -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
     // Exempt `reading` from tokio's cooperative budget: after the guest has ended, nothing wakes it
     // to read the remaining data.
     let mut guest = pin!(guest);
-    let mut listening = pin!(tokio::task::unconstrained(listening));
-    let mut ended = None;
-    let mut heard = None;
-    let done = std::future::poll_fn(|context| {
-        if ended.is_none()
+    let mut reading = pin!(tokio::task::unconstrained(reading));
+    let mut guest_result = None;
+    let mut reply = None;
+    let completion = std::future::poll_fn(|context| {
+        if guest_result.is_none()
             && let Poll::Ready(result) = guest.as_mut().poll(context)
         {
-            ended = Some(result);
+            guest_result = Some(result);
         }
-        if heard.is_none()
-            && let Poll::Ready(result) = listening.as_mut().poll(context)
+        if reply.is_none()
+            && let Poll::Ready(result) = reading.as_mut().poll(context)
         {
-            heard = Some(result);
+            reply = Some(result);
         }
-        let is_done = match &heard {
-            Some(Ok(_)) => last || ended.is_some(),
+        let is_done = match &reply {
+            Some(Ok(_)) => is_last || guest_result.is_some(),
             Some(Err(_)) => true,
-            None => ended.is_some(),
+            None => guest_result.is_some(),
         };
         if is_done {
-            Poll::Ready((ended.take(), heard.take()))
+            Poll::Ready((guest_result.take(), reply.take()))
         } else {
             Poll::Pending
         }
     });
-    match done.await {
+    match completion.await {
         // The output is complete, so the guest's own result is irrelevant.
-        (_, Some(Ok(heard))) if last => Ok(heard),
+        (_, Some(Ok(reply))) if is_last => Ok(reply),
         (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
-        (_, Some(Ok(heard))) => Ok(heard),
-        (_, None) => silent(),
+        (_, Some(Ok(reply))) => Ok(reply),
+        (_, None) => missing_reply(),
     }
 }
 
@@ -60,20 +60,22 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_reply_counts_however_the_guest_ends() {
-        let silent = || wasmtime::bail!("silent");
+        let missing_reply = || wasmtime::bail!("silent");
         assert_eq!(
-            run_until(pending(), ready(Ok(1)), true, silent)
+            run_until(pending(), ready(Ok(1)), true, missing_reply)
                 .await
                 .unwrap(),
             1
         );
         let trap = || ready(Err(wasmtime::format_err!("trap")));
         assert_eq!(
-            run_until(trap(), ready(Ok(1)), true, silent).await.unwrap(),
+            run_until(trap(), ready(Ok(1)), true, missing_reply)
+                .await
+                .unwrap(),
             1
         );
         assert_eq!(
-            run_until(trap(), ready(Ok(1)), false, silent)
+            run_until(trap(), ready(Ok(1)), false, missing_reply)
                 .await
                 .unwrap_err()
                 .to_string(),
@@ -104,9 +106,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_guest_that_ends_without_a_reply_is_not_waited_for() {
-        let heard: wasmtime::Result<()> =
+        let reply: wasmtime::Result<()> =
             run_until(ready(Ok(())), pending(), true, || wasmtime::bail!("silent")).await;
-        assert_eq!(heard.unwrap_err().to_string(), "silent");
+        assert_eq!(reply.unwrap_err().to_string(), "silent");
         let limit: wasmtime::Result<()> = run_until(
             pending(),
             ready(Err(wasmtime::format_err!("limit"))),

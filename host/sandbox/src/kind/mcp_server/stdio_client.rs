@@ -3,8 +3,8 @@
 use toolbay_guest_mcp::{ClientMessage, respond_to_request};
 use wasmtime_wasi::I32Exit;
 
-use super::message_reader::{MessageIntake, MessageKind, RequestReply};
-use crate::capability::stdio::stdio_transport::StdioConversation;
+use super::message_reader::{GuestMessageReader, MessageKind, RequestReply};
+use crate::capability::stdio::stdio_transport::StdioTransport;
 
 /// Maximum number of guest requests that are refused with a response during one request to the
 /// guest.
@@ -12,32 +12,32 @@ const MAX_GUEST_REQUESTS: usize = 100;
 
 /// Sends a line, and charges its bytes to the call's memory.
 pub(super) fn send_line(
-    talk: &StdioConversation,
+    transport: &StdioTransport,
     line: &str,
-    intake: &MessageIntake,
+    message_reader: &GuestMessageReader,
 ) -> wasmtime::Result<()> {
-    intake.charge_memory(line.len() + 1)?;
-    talk.send(line);
+    message_reader.charge_memory(line.len() + 1)?;
+    transport.send(line);
     Ok(())
 }
 
 /// Sends a request and waits for its response.
 pub(super) async fn send_request(
-    talk: &StdioConversation,
+    transport: &StdioTransport,
     request: &ClientMessage,
-    intake: &mut MessageIntake,
+    message_reader: &mut GuestMessageReader,
 ) -> wasmtime::Result<RequestReply> {
-    send_line(talk, &request.body, intake)?;
-    let mut requests = 0;
+    send_line(transport, &request.body, message_reader)?;
+    let mut guest_request_count = 0;
     loop {
-        let line = talk.recv().await;
+        let line = transport.recv().await;
         // The guest's output has already been charged. The text is a copy.
-        intake.charge_transfer(line.len())?;
-        match intake.read_message(&String::from_utf8_lossy(&line), request.id)? {
+        message_reader.charge_transfer(line.len())?;
+        match message_reader.read_message(&String::from_utf8_lossy(&line), request.id)? {
             MessageKind::Outcome(outcome) => return Ok(RequestReply::Outcome(outcome)),
-            MessageKind::Request(id, method) if requests < MAX_GUEST_REQUESTS => {
-                requests += 1;
-                send_line(talk, &respond_to_request(&id, &method), intake)?;
+            MessageKind::Request(id, method) if guest_request_count < MAX_GUEST_REQUESTS => {
+                guest_request_count += 1;
+                send_line(transport, &respond_to_request(&id, &method), message_reader)?;
             }
             // Other output between the messages is not meant for the host.
             MessageKind::Request(..) | MessageKind::Ignored | MessageKind::Malformed(_) => {}
@@ -46,8 +46,8 @@ pub(super) async fn send_request(
 }
 
 /// Returns the result of a command. An exit with status 0 is a success.
-pub(super) fn exit_result(ended: wasmtime::Result<Result<(), ()>>) -> wasmtime::Result<()> {
-    match ended {
+pub(super) fn exit_result(run_result: wasmtime::Result<Result<(), ()>>) -> wasmtime::Result<()> {
+    match run_result {
         Ok(Ok(())) => Ok(()),
         Ok(Err(())) => Err(I32Exit(1).into()),
         Err(error) if matches!(error.downcast_ref(), Some(I32Exit(0))) => Ok(()),

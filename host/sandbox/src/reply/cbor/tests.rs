@@ -112,7 +112,7 @@ fn depth_and_length_are_bounded() {
         assert!(to_json(&cbor, length, &Interrupt::default()).is_ok());
         assert_eq!(
             to_json(&cbor, length - 1, &Interrupt::default()),
-            Err(CborError::Large)
+            Err(CborError::TooLarge)
         );
     }
 }

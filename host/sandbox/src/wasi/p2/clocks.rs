@@ -52,13 +52,13 @@ fn push_timer(
 ) -> wasmtime::Result<Resource<DynPollable>> {
     let duration = if state.tape.is_replay() { 0 } else { duration };
     // `None` if the time cannot be represented; the wait then never ends.
-    let over = Instant::now().checked_add(Duration::from_nanos(duration));
+    let deadline = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
     let timer = table.push(ClockTimer {
         fixed_time: time,
-        deadline: over,
+        deadline,
         clock_target: until,
-        yielded: false,
+        has_yielded: false,
     })?;
     subscribe(table, timer)
 }
@@ -70,17 +70,17 @@ struct ClockTimer {
     clock_target: u64,
     /// True if the timer has yielded once, so that a guest that polls in a loop does not block
     /// other tasks.
-    yielded: bool,
+    has_yielded: bool,
 }
 
 #[async_trait]
 impl Pollable for ClockTimer {
     async fn ready(&mut self) {
         match self.deadline {
-            Some(over) if over > Instant::now() => tokio::time::sleep_until(over).await,
-            Some(_) if self.yielded => {}
+            Some(deadline) if deadline > Instant::now() => tokio::time::sleep_until(deadline).await,
+            Some(_) if self.has_yielded => {}
             Some(_) => {
-                self.yielded = true;
+                self.has_yielded = true;
                 yield_briefly().await;
             }
             None => std::future::pending().await,

@@ -14,7 +14,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 use super::files::take_descriptor;
 use super::open_at::to_guest_result;
-use super::path_denial::UsedPath;
+use super::path_denial::PathAccess;
 use super::version::versioned;
 use crate::capability::files::descriptors::OpenDescriptor;
 use crate::store::state::StoreState;
@@ -32,7 +32,7 @@ struct DirectoryListing {
     directory: Option<Dir>,
     buffered: VecDeque<DirectoryEntry>,
     _memory: ByteReservation,
-    _opened: OpenDescriptor,
+    _descriptor: OpenDescriptor,
 }
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
@@ -75,14 +75,14 @@ async fn open_listing(
     state: &mut StoreState,
     folder: Resource<Descriptor>,
 ) -> FsResult<Resource<DirectoryListing>> {
-    UsedPath::for_listing(&folder).check_mounted(state)?;
+    PathAccess::for_listing(&folder).check_mounted(state)?;
     let table = state.filesystem().table;
     let folder = match table.get(&folder)? {
         Descriptor::Dir(folder) => Arc::clone(&folder.dir),
         Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
     };
     let memory = state.memory_budget.reserve(LISTING_MEMORY_BYTES)?;
-    let opened = take_descriptor(state)?;
+    let descriptor = take_descriptor(state)?;
     // Reopened, so that two listings of one directory do not share a position.
     let folder = run_blocking(move || Dir::read_from(&*folder))
         .await?
@@ -91,7 +91,7 @@ async fn open_listing(
         directory: Some(folder),
         buffered: VecDeque::new(),
         _memory: memory,
-        _opened: opened,
+        _descriptor: descriptor,
     };
     Ok(state.filesystem().table.push(listing)?)
 }
@@ -105,14 +105,14 @@ async fn next_entry(
     if listing.buffered.is_empty()
         && let Some(mut folder) = listing.directory.take()
     {
-        let (piece, rest) = run_blocking(move || {
-            let piece = read_batch(&mut folder);
-            (piece, folder)
+        let (batch, directory) = run_blocking(move || {
+            let batch = read_batch(&mut folder);
+            (batch, folder)
         })
         .await?;
-        listing.buffered = piece?;
+        listing.buffered = batch?;
         if !listing.buffered.is_empty() {
-            listing.directory = Some(rest);
+            listing.directory = Some(directory);
         }
     }
     Ok(listing.buffered.pop_front())
@@ -133,12 +133,13 @@ fn read_batch(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
             // Some file systems do not report the type here.
             FileType::Unknown => {
                 let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-                let found = rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
-                found.map_or(FileType::Unknown, |stat| {
+                let metadata =
+                    rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
+                metadata.map_or(FileType::Unknown, |stat| {
                     FileType::from_raw_mode(stat.st_mode)
                 })
             }
-            known => known,
+            file_type => file_type,
         };
         let name = name
             .to_str()

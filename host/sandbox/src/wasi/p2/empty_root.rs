@@ -21,7 +21,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::open_at::{OpenedFile as Handle, to_guest_result};
-use super::path_denial::UsedPath;
+use super::path_denial::PathAccess;
 use super::version::versioned;
 use crate::capability::files::directory_reach::DirectoryReach;
 use crate::store::state::StoreState;
@@ -41,11 +41,13 @@ static EMPTY_ROOT: LazyLock<Option<Dir>> = LazyLock::new(|| {
 
 /// Creates a handle of the empty root.
 pub(super) fn push_empty_root(state: &mut StoreState) -> wasmtime::Result<Option<Handle>> {
-    let Some(nothing) = EMPTY_ROOT.clone() else {
+    let Some(root) = EMPTY_ROOT.clone() else {
         return Ok(None);
     };
-    let handle = state.filesystem().table.push(Descriptor::Dir(nothing))?;
-    state.reach.insert(handle.rep(), DirectoryReach::Nothing);
+    let handle = state.filesystem().table.push(Descriptor::Dir(root))?;
+    state
+        .directory_reach
+        .insert(handle.rep(), DirectoryReach::NoMount);
     Ok(Some(handle))
 }
 
@@ -64,12 +66,12 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (folder, flags, path): (Handle, PathFlags, String)| {
             Box::new(async move {
                 let state = store.data_mut();
-                let found = if is_empty_root(state, &folder) {
+                let result = if is_empty_root(state, &folder) {
                     Err(ErrorCode::NoEntry.into())
                 } else {
                     state.filesystem().stat_at(folder, flags, path).await
                 };
-                Ok((to_guest_result(found)?,))
+                Ok((to_guest_result(result)?,))
             })
         },
     )?;
@@ -78,12 +80,12 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (folder, path): (Handle, String)| {
             Box::new(async move {
                 let state = store.data_mut();
-                let found = if is_empty_root(state, &folder) {
+                let result = if is_empty_root(state, &folder) {
                     Err(ErrorCode::NoEntry.into())
                 } else {
                     state.filesystem().readlink_at(folder, path).await
                 };
-                Ok((to_guest_result(found)?,))
+                Ok((to_guest_result(result)?,))
             })
         },
     )?;
@@ -129,9 +131,9 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             NewTimestamp,
         )| {
             Box::new(async move {
-                let set =
+                let result =
                     set_times(store.data_mut(), folder, flags, path, accessed, modified).await;
-                Ok((to_guest_result(set)?,))
+                Ok((to_guest_result(result)?,))
             })
         },
     )
@@ -140,8 +142,8 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 /// Returns whether this is a handle of the empty root.
 pub(super) fn is_empty_root(state: &StoreState, folder: &Handle) -> bool {
     matches!(
-        state.reach.get(&folder.rep()),
-        Some(DirectoryReach::Nothing)
+        state.directory_reach.get(&folder.rep()),
+        Some(DirectoryReach::NoMount)
     )
 }
 
@@ -168,12 +170,12 @@ async fn set_times(
     accessed: NewTimestamp,
     modified: NewTimestamp,
 ) -> FsResult<()> {
-    let at = UsedPath::for_change(&folder, &path);
-    at.check_mounted(state)?;
-    let again = Resource::new_borrow(folder.rep());
-    let set = state
+    let path_access = PathAccess::for_change(&folder, &path);
+    path_access.check_mounted(state)?;
+    let folder_borrow = Resource::new_borrow(folder.rep());
+    let result = state
         .filesystem()
-        .set_times_at(again, flags, path, accessed, modified)
+        .set_times_at(folder_borrow, flags, path, accessed, modified)
         .await;
-    at.report_if_prohibited(state, set).await
+    path_access.report_if_prohibited(state, result).await
 }

@@ -16,7 +16,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 use super::empty_root;
 use super::metered_stream::{MeteredStream, STREAM_BUFFER_BYTES};
 use super::open_at::{OpenRequest, OpenedFile, to_guest_result};
-use super::path_denial::{ROOT_PATH, UsedPath};
+use super::path_denial::{PathAccess, ROOT_PATH};
 use super::quota::{self, QuotaWriter};
 use super::version::versioned;
 use crate::capability::files::descriptors::{DescriptorHandle, OpenDescriptor};
@@ -36,7 +36,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let state = store.data_mut();
             state.open_files.remove(&rep);
             state.quotas.remove(&rep);
-            state.reach.remove(&rep);
+            state.directory_reach.remove(&rep);
             state.filesystem().table.delete(OpenedFile::new_own(rep))?;
             Ok(())
         },
@@ -52,13 +52,13 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             DescriptorFlags,
         )| {
             Box::new(async move {
-                let opening = OpenRequest {
+                let request = OpenRequest {
                     path_flags,
                     path,
                     open_flags,
                     flags,
                 };
-                let opened = open(store.data_mut(), folder, opening).await;
+                let opened = open(store.data_mut(), folder, request).await;
                 Ok((to_guest_result(opened)?,))
             })
         },
@@ -66,7 +66,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]descriptor.read-via-stream",
         |mut store, (file, offset): (OpenedFile, u64)| {
-            Ok((to_guest_result(input_stream(
+            Ok((to_guest_result(open_input_stream(
                 store.data_mut(),
                 file,
                 offset,
@@ -76,7 +76,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]descriptor.write-via-stream",
         |mut store, (file, offset): (OpenedFile, u64)| {
-            Ok((to_guest_result(output_stream(
+            Ok((to_guest_result(open_output_stream(
                 store.data_mut(),
                 file,
                 Some(offset),
@@ -86,7 +86,7 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]descriptor.append-via-stream",
         |mut store, (file,): (OpenedFile,)| {
-            Ok((to_guest_result(output_stream(
+            Ok((to_guest_result(open_output_stream(
                 store.data_mut(),
                 file,
                 None,
@@ -105,12 +105,12 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
     let mounts = state.mounts.clone();
     let mut folders = Vec::with_capacity(mounts.len() + 1);
     for mounted in mounts {
-        let reach = DirectoryReach::of(&mounted);
+        let reach = DirectoryReach::from_mounted(&mounted);
         let folder = state
             .filesystem()
             .table
             .push(Descriptor::Dir(mounted.dir))?;
-        state.reach.insert(folder.rep(), reach);
+        state.directory_reach.insert(folder.rep(), reach);
         if let Some(quota) = mounted.quota {
             state.quotas.insert(folder.rep(), quota);
         }
@@ -131,47 +131,47 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
 /// Acquires a descriptor for another file. WASI has no error code for a process without free
 /// descriptors; `busy` is the closest one.
 pub(super) fn take_descriptor(state: &mut StoreState) -> FsResult<OpenDescriptor> {
-    let opened = state.descriptors.acquire();
-    if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
+    let descriptor = state.descriptors.acquire();
+    if descriptor.is_none() && !std::mem::replace(&mut state.files_refused, true) {
         tracing::info!(
             target: "toolbay_sandbox::denied",
             "a file was not opened: the server has no descriptor left for this call (to allow more, raise `ulimit -n`)"
         );
     }
-    opened.ok_or_else(|| ErrorCode::Busy.into())
+    descriptor.ok_or_else(|| ErrorCode::Busy.into())
 }
 
 /// Opens a file or a directory.
 async fn open(
     state: &mut StoreState,
     folder: OpenedFile,
-    opening: OpenRequest,
+    request: OpenRequest,
 ) -> FsResult<OpenedFile> {
-    let at = UsedPath::for_open(&folder, &opening);
-    at.check_mounted(state)?;
-    let opened = open_in(state, folder, opening).await;
-    at.report_if_prohibited(state, opened).await
+    let path_access = PathAccess::for_open(&folder, &request);
+    path_access.check_mounted(state)?;
+    let opened = open_in(state, folder, request).await;
+    path_access.report_if_prohibited(state, opened).await
 }
 
 async fn open_in(
     state: &mut StoreState,
     folder: OpenedFile,
-    opening: OpenRequest,
+    request: OpenRequest,
 ) -> FsResult<OpenedFile> {
-    let taken = take_descriptor(state)?;
-    if opening.creates_or_truncates() || opening.opens_for_writing() {
+    let reserved_descriptor = take_descriptor(state)?;
+    if request.creates_or_truncates() || request.opens_for_writing() {
         quota::note_file_change(state, &folder);
     }
     let quota = state.quotas.get(&folder.rep()).cloned();
     let mut files = state.filesystem();
     let opened = match (quota.clone(), files.table.get(&folder)?) {
         (Some(quota), Descriptor::Dir(dir))
-            if opening.creates_or_truncates() && !dir.perms.write_not_permitted() =>
+            if request.creates_or_truncates() && !dir.perms.write_not_permitted() =>
         {
-            let opened = quota::open(quota, Descriptor::Dir(dir.clone()), opening).await?;
-            state.filesystem().table.push(opened)?
+            let descriptor = quota::open(quota, Descriptor::Dir(dir.clone()), request).await?;
+            state.filesystem().table.push(descriptor)?
         }
-        _ => opening.open(&mut files, &folder).await?,
+        _ => request.open(&mut files, &folder).await?,
     };
     let file = quota
         .as_ref()
@@ -183,40 +183,41 @@ async fn open_in(
         state.quotas.insert(opened.rep(), quota);
     }
     if let Some(reach) = state
-        .reach
+        .directory_reach
         .get(&folder.rep())
         .map(DirectoryReach::subdirectory)
         && let Ok(Descriptor::Dir(_)) = state.filesystem().table.get(&opened)
     {
-        state.reach.insert(opened.rep(), reach);
+        state.directory_reach.insert(opened.rep(), reach);
     }
-    state
-        .open_files
-        .insert(opened.rep(), Arc::new(DescriptorHandle::new(taken, file)));
+    state.open_files.insert(
+        opened.rep(),
+        Arc::new(DescriptorHandle::new(reserved_descriptor, file)),
+    );
     Ok(opened)
 }
 
-fn input_stream(
+fn open_input_stream(
     state: &mut StoreState,
     file: OpenedFile,
     offset: u64,
 ) -> FsResult<Resource<DynInputStream>> {
-    let opened = state.open_files.get(&file.rep()).cloned();
+    let handle = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
     let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynInputStream =
-        Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
+        Box::new(MeteredStream::new(table.delete(stream)?, buffer, handle));
     Ok(table.push(stream)?)
 }
 
 /// Returns a stream that writes from `offset`, or at the end of the file.
-fn output_stream(
+fn open_output_stream(
     state: &mut StoreState,
     file: OpenedFile,
     offset: Option<u64>,
 ) -> FsResult<Resource<DynOutputStream>> {
-    let opened = state.open_files.get(&file.rep()).cloned();
+    let handle = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
     let stream: DynOutputStream =
@@ -231,6 +232,6 @@ fn output_stream(
         };
     let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
-    let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, opened));
+    let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, handle));
     Ok(table.push(stream)?)
 }

@@ -25,7 +25,7 @@ use crate::store::state::StoreState;
 type FieldsHandle = Resource<FieldMap>;
 type RequestHandle = Resource<HostOutgoingRequest>;
 type BodyHandle = Resource<HostOutgoingBody>;
-type ResponseResource = Resource<HostOutgoingResponse>;
+type OutgoingResponseHandle = Resource<HostOutgoingResponse>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     replace_fields(linker)?;
@@ -49,8 +49,8 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
-        let made = types::HostFields::new(&mut state.http())?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        let created = types::HostFields::new(&mut state.http())?;
+        Ok((state.reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap(
         "[static]fields.from-list",
@@ -59,9 +59,9 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let forbidden = state
                 .outgoing_http
                 .find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
-            let made = types::HostFields::from_list(&mut state.http(), entries);
-            Ok((match headers_result(state, made, forbidden)? {
-                Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
+            let created = types::HostFields::from_list(&mut state.http(), entries);
+            Ok((match convert_header_result(state, created, forbidden)? {
+                Ok(fields) => Ok(state.reserve_for_handle(fields, FIELDS_MEMORY_BYTES)?),
                 Err(error) => Err(error),
             },))
         },
@@ -74,7 +74,7 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 .outgoing_http
                 .find_forbidden_header([name.as_str()].into_iter());
             let set = types::HostFields::set(&mut state.http(), fields, name, values);
-            Ok((headers_result(state, set, forbidden)?,))
+            Ok((convert_header_result(state, set, forbidden)?,))
         },
     )?;
     types.func_wrap(
@@ -85,15 +85,15 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 .outgoing_http
                 .find_forbidden_header([name.as_str()].into_iter());
             let appended = types::HostFields::append(&mut state.http(), fields, name, value);
-            Ok((headers_result(state, appended, forbidden)?,))
+            Ok((convert_header_result(state, appended, forbidden)?,))
         },
     )?;
     types.func_wrap(
         "[method]fields.clone",
         |mut store, (fields,): (FieldsHandle,)| {
             let state = store.data_mut();
-            let made = types::HostFields::clone(&mut state.http(), fields)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let created = types::HostFields::clone(&mut state.http(), fields)?;
+            Ok((state.reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,))
         },
     )
 }
@@ -114,16 +114,21 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (fields,): (FieldsHandle,)| {
             let state = store.data_mut();
             state.http_memory.remove(&fields.rep());
-            let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,))
+            let created = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
+            Ok(
+                (
+                    state
+                        .reserve_for_handle(created, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,
+                ),
+            )
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.headers",
         |mut store, (request,): (RequestHandle,)| {
             let state = store.data_mut();
-            let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
     types.func_wrap(
@@ -131,14 +136,14 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (request,): (RequestHandle,)| {
             let state = store.data_mut();
             let is_first = state.http().table.get(&request)?.body.is_none();
-            let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
-            if is_first && made.is_err() {
+            let body = types::HostOutgoingRequest::body(&mut state.http(), request)?;
+            if is_first && body.is_err() {
                 // The declared length is not a number.
                 state
                     .outgoing_http
                     .report_request_denial(&DenialReason::MalformedHeader);
             }
-            Ok((hold_body(state, made)?,))
+            Ok((charge_body(state, body)?,))
         },
     )
 }
@@ -191,7 +196,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             let is_short = authority
                 .as_ref()
                 .is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
-            let written = authority.clone().filter(|_| is_short).unwrap_or_default();
+            let authority_text = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short {
                 types::HostOutgoingRequest::set_authority(&mut state.http(), request, authority)?
             } else {
@@ -200,7 +205,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .report_request_denial(&DenialReason::for_authority(&written));
+                    .report_request_denial(&DenialReason::for_authority(&authority_text));
             }),))
         },
     )?;
@@ -237,8 +242,8 @@ fn replace_incoming_requests(linker: &mut Linker<StoreState>) -> wasmtime::Resul
         "[method]incoming-request.headers",
         |mut store, (request,): (Resource<HostIncomingRequest>,)| {
             let state = store.data_mut();
-            let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostIncomingRequest::headers(&mut state.http(), request)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )
 }
@@ -261,46 +266,46 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (fields,): (FieldsHandle,)| {
             let state = store.data_mut();
             state.http_memory.remove(&fields.rep());
-            let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let created = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
+            Ok((state.reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
     types.func_wrap(
         "[method]incoming-response.headers",
         |mut store, (response,): (Resource<HostIncomingResponse>,)| {
             let state = store.data_mut();
-            let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostIncomingResponse::headers(&mut state.http(), response)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
     types.func_wrap(
         "[method]future-trailers.get",
         |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
             let state = store.data_mut();
-            let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
-            if let Some(Ok(Ok(Some(fields)))) = &got {
+            let outcome = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
+            if let Some(Ok(Ok(Some(fields)))) = &outcome {
                 state.http_memory.insert(
                     fields.rep(),
                     state.memory_budget.reserve(FIELDS_MEMORY_BYTES)?,
                 );
             }
-            Ok((got,))
+            Ok((outcome,))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-response.headers",
-        |mut store, (response,): (ResponseResource,)| {
+        |mut store, (response,): (OutgoingResponseHandle,)| {
             let state = store.data_mut();
-            let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-response.body",
-        |mut store, (response,): (ResponseResource,)| {
+        |mut store, (response,): (OutgoingResponseHandle,)| {
             let state = store.data_mut();
-            let made = types::HostOutgoingResponse::body(&mut state.http(), response)?;
-            Ok((hold_body(state, made)?,))
+            let body = types::HostOutgoingResponse::body(&mut state.http(), response)?;
+            Ok((charge_body(state, body)?,))
         },
     )
 }
@@ -334,13 +339,13 @@ fn replace_bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 }
 
 /// Converts the result of creating or changing headers. Reports rejected headers.
-fn headers_result<T>(
+fn convert_header_result<T>(
     state: &StoreState,
-    changed: Result<T, Refused>,
+    result: Result<T, Refused>,
     forbidden: Option<String>,
 ) -> wasmtime::Result<Result<T, HeaderError>> {
-    let why = match changed {
-        Ok(done) => return Ok(Ok(done)),
+    let why = match result {
+        Ok(value) => return Ok(Ok(value)),
         Err(error) => error.downcast()?,
     };
     state.outgoing_http.report_header_denial(why, forbidden);
@@ -348,12 +353,12 @@ fn headers_result<T>(
 }
 
 /// Reserves memory for a body, if it was created.
-fn hold_body(
+fn charge_body(
     state: &mut StoreState,
-    made: Result<BodyHandle, ()>,
+    created: Result<BodyHandle, ()>,
 ) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
-    match made {
-        Ok(made) => state.hold_http(made, BODY_MEMORY_BYTES).map(Ok),
+    match created {
+        Ok(body) => state.reserve_for_handle(body, BODY_MEMORY_BYTES).map(Ok),
         Err(()) => Ok(Err(())),
     }
 }

@@ -52,20 +52,23 @@ impl OpenRequest {
             open_flags,
             flags,
         } = self;
-        let again = || Resource::new_borrow(folder.rep());
+        let borrow_folder = || Resource::new_borrow(folder.rep());
         // If `stat` fails, the path cannot be opened either, or does not exist yet.
-        if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
-            check_openable(found.type_)?;
+        if let Ok(stat) = files
+            .stat_at(borrow_folder(), path_flags, path.clone())
+            .await
+        {
+            check_openable(stat.type_)?;
         }
         let opened = files
-            .open_at(again(), path_flags, path, open_flags, flags)
+            .open_at(borrow_folder(), path_flags, path, open_flags, flags)
             .await?;
-        let now = files.stat(Resource::new_borrow(opened.rep())).await;
-        let allowed = match now {
-            Ok(found) => check_openable(found.type_),
+        let opened_stat = files.stat(Resource::new_borrow(opened.rep())).await;
+        let check = match opened_stat {
+            Ok(stat) => check_openable(stat.type_),
             Err(error) => Err(error),
         };
-        if let Err(error) = allowed {
+        if let Err(error) = check {
             files.table.delete(opened)?;
             return Err(error);
         }

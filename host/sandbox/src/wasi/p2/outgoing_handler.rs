@@ -28,7 +28,7 @@ type FutureResponseHandle = Resource<ResponseHandle>;
 
 /// Result of reading a response handle: `None` while the response is pending, then the response or
 /// an error, once.
-type HandleState = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCode>, ()>>;
+type ResponseReadResult = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCode>, ()>>;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
@@ -56,12 +56,12 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]future-incoming-response.get",
         |mut store, (handle,): (FutureResponseHandle,)| {
             let state = store.data_mut();
-            let got = match state.table().get_mut(&handle)?.take() {
-                Some(Ok(answer)) => Some(Ok(to_response_handle(state, answer)?)),
+            let result = match state.table().get_mut(&handle)?.take() {
+                Some(Ok(response)) => Some(Ok(to_response_handle(state, response)?)),
                 Some(Err(())) => Some(Err(())),
                 None => None,
             };
-            wasmtime::Result::<(HandleState,)>::Ok((got,))
+            wasmtime::Result::<(ResponseReadResult,)>::Ok((result,))
         },
     )?;
     let mut handler = linker.instance(versioned!("wasi:http/outgoing-handler"))?;
@@ -86,14 +86,14 @@ fn send_request(
         Ok(request) => request,
         Err(error) => return Ok(Err(error)),
     };
-    let sending = state.outgoing_http.send(GuestRequest {
+    let exchange = state.outgoing_http.send(GuestRequest {
         request,
         options,
         reservation,
         trailer_budget: None,
     })?;
-    let awaited = state.exchanges.start(Pin::from(sending));
-    Ok(Ok(state.table().push(awaited)?))
+    let response_handle = state.pending_requests.start(Pin::from(exchange));
+    Ok(Ok(state.table().push(response_handle)?))
 }
 
 /// Converts the request, or returns an error code for its invalid part.
@@ -107,7 +107,7 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
         body,
     } = request;
     let fields = HeaderMap::from(headers);
-    let length = content_length(&fields)?;
+    let length = parse_declared_length(&fields)?;
     if body.is_none() && length.is_some_and(|length| length != 0) {
         return Err(ErrorCode::HttpRequestBodySize(Some(0)));
     }
@@ -136,7 +136,7 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
 }
 
 /// Returns the declared length of the request body. It must consist of digits.
-fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
+fn parse_declared_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     let Some(value) = fields.get(CONTENT_LENGTH) else {
         return Ok(None);
     };
@@ -151,20 +151,22 @@ fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
 /// Converts the response to a handle, or the error to an error code of `wasi:http` 0.2.
 fn to_response_handle(
     state: &mut StoreState,
-    answer: ResponseResult,
+    response_result: ResponseResult,
 ) -> wasmtime::Result<Result<Resource<HostIncomingResponse>, ErrorCode>> {
-    let response = match answer {
+    let response = match response_result {
         Ok(response) => response,
         Err(error) => {
             // Only the original handle type, which this module replaces, can convert the error.
-            let failed = state
+            let error_handle = state
                 .table()
                 .push(HostFutureIncomingResponse::Ready(Err(error)))?;
             let http = &mut state.http();
-            let got =
-                types::HostFutureIncomingResponse::get(http, Resource::new_borrow(failed.rep()));
-            types::HostFutureIncomingResponse::drop(http, failed)?;
-            return match got? {
+            let outcome = types::HostFutureIncomingResponse::get(
+                http,
+                Resource::new_borrow(error_handle.rep()),
+            );
+            types::HostFutureIncomingResponse::drop(http, error_handle)?;
+            return match outcome? {
                 Some(Ok(result)) => Ok(result),
                 Some(Err(())) | None => {
                     unreachable!("the error was present and had not been taken")

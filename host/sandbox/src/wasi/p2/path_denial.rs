@@ -15,21 +15,21 @@ use crate::store::state::StoreState;
 pub(super) const ROOT_PATH: &str = "/";
 
 /// A path in a directory, and how the guest accesses it.
-pub(super) struct UsedPath {
+pub(super) struct PathAccess {
     folder: u32,
     flags: PathFlags,
     path: String,
     changes: bool,
 }
 
-impl UsedPath {
+impl PathAccess {
     /// Describes a path that is about to be opened.
-    pub(super) fn for_open(folder: &OpenedFile, opening: &OpenRequest) -> Self {
+    pub(super) fn for_open(folder: &OpenedFile, request: &OpenRequest) -> Self {
         Self {
             folder: folder.rep(),
-            flags: opening.path_flags,
-            path: opening.path.clone(),
-            changes: opening.creates_or_truncates() || opening.opens_for_writing(),
+            flags: request.path_flags,
+            path: request.path.clone(),
+            changes: request.creates_or_truncates() || request.opens_for_writing(),
         }
     }
 
@@ -60,7 +60,10 @@ impl UsedPath {
     /// Returns [`ErrorCode::NoEntry`] if none does, because the path does not exist for the guest,
     /// and reports the denial.
     pub(super) fn check_mounted(&self, state: &StoreState) -> FsResult<()> {
-        if !matches!(state.reach.get(&self.folder), Some(DirectoryReach::Nothing)) {
+        if !matches!(
+            state.directory_reach.get(&self.folder),
+            Some(DirectoryReach::NoMount)
+        ) {
             return Ok(());
         }
         let path = absolute_path(ROOT_PATH, &self.path);
@@ -68,7 +71,7 @@ impl UsedPath {
             state,
             &FileDenial::Unmounted {
                 path,
-                changes: self.changes,
+                is_write: self.changes,
             },
         );
         Err(ErrorCode::NoEntry.into())
@@ -88,11 +91,11 @@ impl UsedPath {
     }
 
     async fn report_denial(self, state: &mut StoreState) {
-        let Some(DirectoryReach::Within {
+        let Some(DirectoryReach::Mounted {
             guest,
             mount,
-            is_top,
-        }) = state.reach.get(&self.folder).cloned()
+            is_mount_root,
+        }) = state.directory_reach.get(&self.folder).cloned()
         else {
             return;
         };
@@ -108,14 +111,14 @@ impl UsedPath {
         // Report only if the path itself is prohibited. Other reasons, such as a device at the
         // path, do not depend on how it is reached.
         let folder = Resource::new_borrow(self.folder);
-        let looked = state
+        let lookup = state
             .filesystem()
             .stat_at(folder, self.flags, self.path.clone())
             .await;
-        if !matches!(&looked, Err(error) if is_prohibited(error)) {
+        if !matches!(&lookup, Err(error) if is_prohibited(error)) {
             return;
         }
-        let target = is_top
+        let target = is_mount_root
             .then(|| absolute_path(&guest, &self.path))
             .filter(|target| !is_within(&guest, target));
         deny(
@@ -124,7 +127,7 @@ impl UsedPath {
                 guest: (*guest).to_owned(),
                 path: self.path,
                 target,
-                changes: self.changes,
+                is_write: self.changes,
             },
         );
     }

@@ -27,19 +27,19 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
     if handles.len() < 2 || state.tape.is_off() {
         return state.table().poll(handles).await;
     }
-    if let Some(before) = state.tape.next_recorded_poll() {
-        let waited = before
+    if let Some(recorded) = state.tape.next_recorded_poll() {
+        let recorded_handles = recorded
             .iter()
             .map(|index| handles.get(usize::try_from(*index).ok()?).map(reborrow));
-        if let Some(waited) = waited
+        if let Some(ready_handles) = recorded_handles
             .collect::<Option<Vec<_>>>()
             .filter(|waited| !waited.is_empty())
         {
             // These become ready soon, because a replay does not wait for time.
-            for handle in waited {
+            for handle in ready_handles {
                 state.table().block(handle).await?;
             }
-            return Ok(before);
+            return Ok(recorded);
         }
         // The plugin polls other handles than in the recording.
     }

@@ -25,13 +25,13 @@ use wasmtime_wasi::sockets::WasiSocketsView as _;
 use super::counted_stream::{count_input, count_output};
 use super::version::versioned;
 use crate::capability::sockets::call_sockets::{
-    CreateSocketError, KERNEL_BUFFER_BYTES, LOOKUP_MEMORY_BYTES, ResolveFailure, ResolvedName,
+    CreateSocketError, KERNEL_BUFFER_BYTES, LOOKUP_MEMORY_BYTES, LookupResult, ResolveFailure,
     is_connectable,
 };
 use crate::store::state::StoreState;
 
 type TcpHandle = Resource<TcpSocket>;
-type ConnectFuture = (TcpHandle, Resource<Network>, IpSocketAddress);
+type ConnectArguments = (TcpHandle, Resource<Network>, IpSocketAddress);
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     replace_tcp(linker)?;
@@ -64,7 +64,7 @@ fn replace_tcp(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )?;
     tcp.func_wrap(
         "[method]tcp-socket.start-connect",
-        |mut store, (socket, network, address): ConnectFuture| {
+        |mut store, (socket, network, address): ConnectArguments| {
             let state = store.data_mut();
             let started = to_guest_result(HostTcpSocket::start_connect(
                 &mut state.sockets(),
@@ -176,17 +176,17 @@ fn to_guest_result<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, Err
 }
 
 fn create_socket(state: &mut StoreState, family: IpAddressFamily) -> SocketResult<TcpHandle> {
-    let files = &state.descriptors;
-    let holds = state
+    let descriptors = &state.descriptors;
+    let resources = state
         .call_sockets
-        .reserve(|| files.acquire())
+        .reserve(|| descriptors.acquire())
         .map_err(|error| match error {
             CreateSocketError::Limit => ErrorCode::NewSocketLimit.into(),
-            CreateSocketError::Memory(overdrawn) => SocketError::trap(overdrawn),
+            CreateSocketError::Memory(exceeded) => SocketError::trap(exceeded),
         })?;
     let socket = tcp_create_socket::Host::create_tcp_socket(&mut state.sockets(), family)?;
     let rep = socket.rep();
-    state.call_sockets.attach(rep, holds);
+    state.call_sockets.attach(rep, resources);
     let mut sockets = state.sockets();
     HostTcpSocket::set_receive_buffer_size(
         &mut sockets,
@@ -208,22 +208,22 @@ fn start_lookup(
     name: &str,
 ) -> SocketResult<Resource<NameLookup>> {
     state.sockets().table.get(network)?;
-    let held = state
+    let memory = state
         .memory_budget
         .reserve(LOOKUP_MEMORY_BYTES)
         .map_err(SocketError::trap)?;
-    let addresses = state.call_sockets.resolve(name).map_err(error_code)?;
+    let addresses = state.call_sockets.resolve(name).map_err(to_error_code)?;
     let mut lookup = NameLookup {
-        state: TcpProgress::Waiting(Box::pin(addresses)),
-        _held: held,
+        state: LookupProgress::Waiting(Box::pin(addresses)),
+        _memory: memory,
     };
     // Poll once, so that the lookup starts before the guest polls it.
     let _is_pending = lookup.poll(&mut Context::from_waker(Waker::noop()));
     Ok(state.sockets().table.push(lookup)?)
 }
 
-fn error_code(unresolved: ResolveFailure) -> ErrorCode {
-    match unresolved {
+fn to_error_code(failure: ResolveFailure) -> ErrorCode {
+    match failure {
         ResolveFailure::Denied => ErrorCode::AccessDenied,
         ResolveFailure::Malformed => ErrorCode::InvalidArgument,
         ResolveFailure::Failed => ErrorCode::NameUnresolvable,
@@ -233,31 +233,31 @@ fn error_code(unresolved: ResolveFailure) -> ErrorCode {
 
 /// The addresses of a name, which the guest reads one by one (`resolve-address-stream`).
 struct NameLookup {
-    state: TcpProgress,
-    _held: ByteReservation,
+    state: LookupProgress,
+    _memory: ByteReservation,
 }
 
-enum TcpProgress {
-    Waiting(Pin<Box<dyn Future<Output = ResolvedName> + Send>>),
+enum LookupProgress {
+    Waiting(Pin<Box<dyn Future<Output = LookupResult> + Send>>),
     Done(Result<std::vec::IntoIter<IpAddr>, ErrorCode>),
 }
 
 impl NameLookup {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let TcpProgress::Waiting(addresses) = &mut self.state else {
+        let LookupProgress::Waiting(addresses) = &mut self.state else {
             return Poll::Ready(());
         };
         addresses.as_mut().poll(context).map(|resolved| {
-            self.state = TcpProgress::Done(resolved.map(Vec::into_iter).map_err(error_code));
+            self.state = LookupProgress::Done(resolved.map(Vec::into_iter).map_err(to_error_code));
         })
     }
 
     fn next(&mut self) -> Result<Option<IpAddress>, ErrorCode> {
         let _is_pending = self.poll(&mut Context::from_waker(Waker::noop()));
         match &mut self.state {
-            TcpProgress::Waiting(_) => Err(ErrorCode::WouldBlock),
-            TcpProgress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
-            TcpProgress::Done(Err(code)) => Err(*code),
+            LookupProgress::Waiting(_) => Err(ErrorCode::WouldBlock),
+            LookupProgress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
+            LookupProgress::Done(Err(code)) => Err(*code),
         }
     }
 }

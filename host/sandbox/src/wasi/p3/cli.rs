@@ -43,7 +43,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         let state = store.data();
         let stream = state.stdio.stdout();
         let stream = match &state.stdio_transport {
-            Some(talk) => talk.stdout(stream).p2_stream(),
+            Some(transport) => transport.stdout(stream).p2_stream(),
             None => Box::new(stream),
         };
         Ok((write_output(store, data, stream)?,))
@@ -58,14 +58,14 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 fn read_stdin(
     mut store: StoreContextMut<'_, StoreState>,
 ) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
-    let (over, ended) = end_future(&mut store)?;
+    let (end_sender, end) = create_end_future(&mut store)?;
     let state = store.data();
-    let reading = StdinReader {
+    let reader = StdinReader {
         input: state.input.clone(),
-        _held: state.memory_budget.reserve(STREAM_MEMORY_BYTES)?,
-        _end: over,
+        _memory: state.memory_budget.reserve(STREAM_MEMORY_BYTES)?,
+        _end: end_sender,
     };
-    Ok((StreamReader::new(&mut store, reading)?, ended))
+    Ok((StreamReader::new(&mut store, reader)?, end))
 }
 
 fn write_output(
@@ -73,35 +73,35 @@ fn write_output(
     data: StreamReader<u8>,
     stream: Box<dyn OutputStream>,
 ) -> wasmtime::Result<StreamEnd> {
-    let (over, ended) = end_future(&mut store)?;
-    let held = store.data().memory_budget.reserve(STREAM_MEMORY_BYTES)?;
+    let (end_sender, end) = create_end_future(&mut store)?;
+    let memory = store.data().memory_budget.reserve(STREAM_MEMORY_BYTES)?;
     data.pipe(
         &mut store,
         StdoutWriter {
             stream,
-            _held: held,
-            _end: over,
+            _memory: memory,
+            _end: end_sender,
         },
     )?;
-    Ok(ended)
+    Ok(end)
 }
 
 /// Returns a future that completes when the sender is dropped.
-fn end_future(
+fn create_end_future(
     store: &mut StoreContextMut<'_, StoreState>,
 ) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
-    let (over, is_over) = oneshot::channel();
-    let ended = FutureReader::new(store, async move {
-        let _dropped = is_over.await;
+    let (end_sender, end_receiver) = oneshot::channel();
+    let end = FutureReader::new(store, async move {
+        let _dropped = end_receiver.await;
         wasmtime::error::Ok(Ok(()))
     })?;
-    Ok((over, ended))
+    Ok((end_sender, end))
 }
 
 /// Producer of the guest's standard input.
 struct StdinReader {
     input: GuestStdin,
-    _held: ByteReservation,
+    _memory: ByteReservation,
     _end: oneshot::Sender<()>,
 }
 
@@ -113,19 +113,19 @@ impl StreamProducer<StoreState> for StdinReader {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         mut store: StoreContextMut<'a, StoreState>,
-        to: Destination<'a, u8, Bytes>,
+        destination: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let room = to
+        let capacity = destination
             .remaining(&mut store)
             .unwrap_or(MAX_CHUNK_BYTES)
             .min(MAX_CHUNK_BYTES);
-        if room == 0 {
+        if capacity == 0 {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
-        Poll::Ready(Ok(match self.input.poll(context, room) {
-            Poll::Ready(Some(piece)) => {
-                write_chunk(to, store, &piece);
+        Poll::Ready(Ok(match self.input.poll(context, capacity) {
+            Poll::Ready(Some(chunk)) => {
+                write_chunk(destination, store, &chunk);
                 StreamResult::Completed
             }
             Poll::Ready(None) => StreamResult::Dropped,
@@ -138,7 +138,7 @@ impl StreamProducer<StoreState> for StdinReader {
 /// Consumer of the guest's standard output or standard error.
 struct StdoutWriter {
     stream: Box<dyn OutputStream>,
-    _held: ByteReservation,
+    _memory: ByteReservation,
     _end: oneshot::Sender<()>,
 }
 
@@ -152,12 +152,12 @@ impl StreamConsumer<StoreState> for StdoutWriter {
         from: Source<'_, u8>,
         _finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let mut from = from.as_direct(store);
-        let piece = Bytes::copy_from_slice(next_chunk(&mut from));
-        let length = piece.len();
-        Poll::Ready(match self.stream.write(piece) {
+        let mut source = from.as_direct(store);
+        let chunk = Bytes::copy_from_slice(next_chunk(&mut source));
+        let length = chunk.len();
+        Poll::Ready(match self.stream.write(chunk) {
             Ok(()) => {
-                from.mark_read(length);
+                source.mark_read(length);
                 Ok(StreamResult::Completed)
             }
             Err(StreamError::Trap(error)) => Err(error),

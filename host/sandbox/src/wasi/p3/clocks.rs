@@ -56,7 +56,7 @@ async fn wait(store: &Accessor<StoreState>, until: ClockWait) -> wasmtime::Resul
     } else {
         // If the time cannot be represented, wait forever.
         match Instant::now().checked_add(Duration::from_nanos(duration)) {
-            Some(over) => tokio::time::sleep_until(over).await,
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
             None => std::future::pending().await,
         }
     }

@@ -53,8 +53,8 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
-        let made = types::HostFields::new(&mut state.http())?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        let created = types::HostFields::new(&mut state.http())?;
+        Ok((state.reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,))
     })?;
     types.func_wrap(
         "[static]fields.from-list",
@@ -63,9 +63,9 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             let forbidden = state
                 .outgoing_http
                 .find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
-            let made = state.http().from_list(entries);
-            Ok((match headers_result(state, made, forbidden)? {
-                Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
+            let created = state.http().from_list(entries);
+            Ok((match convert_header_result(state, created, forbidden)? {
+                Ok(fields) => Ok(state.reserve_for_handle(fields, FIELDS_MEMORY_BYTES)?),
                 Err(error) => Err(error),
             },))
         },
@@ -78,7 +78,7 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 .outgoing_http
                 .find_forbidden_header([name.as_str()].into_iter());
             let set = state.http().set(fields, name, values);
-            Ok((headers_result(state, set, forbidden)?,))
+            Ok((convert_header_result(state, set, forbidden)?,))
         },
     )?;
     types.func_wrap(
@@ -89,15 +89,15 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 .outgoing_http
                 .find_forbidden_header([name.as_str()].into_iter());
             let appended = state.http().append(fields, name, value);
-            Ok((headers_result(state, appended, forbidden)?,))
+            Ok((convert_header_result(state, appended, forbidden)?,))
         },
     )?;
     types.func_wrap(
         "[method]fields.clone",
         |mut store, (fields,): (FieldsResource,)| {
             let state = store.data_mut();
-            let made = types::HostFields::clone(&mut state.http(), fields)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let created = types::HostFields::clone(&mut state.http(), fields)?;
+            Ok((state.reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,))
         },
     )
 }
@@ -110,7 +110,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, rep| {
             store.data_mut().http_memory.remove(&rep);
             <WasiHttp as HostRequestWithStore<StoreState>>::drop(
-                access(&mut store),
+                access_http(&mut store),
                 Resource::new_own(rep),
             )
         },
@@ -125,8 +125,8 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Option<Resource<RequestOptions>>,
         )| {
             store.data_mut().http_memory.remove(&fields.rep());
-            let (made, sent) = <WasiHttp as HostRequestWithStore<StoreState>>::new(
-                access(&mut store),
+            let (created, transmitted) = <WasiHttp as HostRequestWithStore<StoreState>>::new(
+                access_http(&mut store),
                 fields,
                 contents,
                 end,
@@ -135,8 +135,8 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Ok(((
                 store
                     .data_mut()
-                    .hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,
-                sent,
+                    .reserve_for_handle(created, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,
+                transmitted,
             ),))
         },
     )?;
@@ -145,7 +145,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (request, verdict): (Resource<Request>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&request.rep());
             let consumed = <WasiHttp as HostRequestWithStore<StoreState>>::consume_body(
-                access(&mut store),
+                access_http(&mut store),
                 request,
                 verdict,
             )?;
@@ -156,8 +156,8 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]request.get-headers",
         |mut store, (request,): (Resource<Request>,)| {
             let state = store.data_mut();
-            let made = types::HostRequest::get_headers(&mut state.http(), request)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostRequest::get_headers(&mut state.http(), request)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )
 }
@@ -208,7 +208,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             let is_short = authority
                 .as_ref()
                 .is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
-            let written = authority.clone().filter(|_| is_short).unwrap_or_default();
+            let authority_text = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short {
                 state.http().set_authority(request, authority)?
             } else {
@@ -217,7 +217,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .report_request_denial(&DenialReason::for_authority(&written));
+                    .report_request_denial(&DenialReason::for_authority(&authority_text));
             }),))
         },
     )?;
@@ -252,7 +252,7 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, rep| {
             store.data_mut().http_memory.remove(&rep);
             <WasiHttp as HostResponseWithStore<StoreState>>::drop(
-                access(&mut store),
+                access_http(&mut store),
                 Resource::new_own(rep),
             )
         },
@@ -261,13 +261,18 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[static]response.new",
         |mut store, (fields, contents, end): (FieldsResource, BodyContents, BodyEnd)| {
             store.data_mut().http_memory.remove(&fields.rep());
-            let (made, sent) = <WasiHttp as HostResponseWithStore<StoreState>>::new(
-                access(&mut store),
+            let (created, transmitted) = <WasiHttp as HostResponseWithStore<StoreState>>::new(
+                access_http(&mut store),
                 fields,
                 contents,
                 end,
             )?;
-            Ok(((store.data_mut().hold_http(made, FIELDS_MEMORY_BYTES)?, sent),))
+            Ok(((
+                store
+                    .data_mut()
+                    .reserve_for_handle(created, FIELDS_MEMORY_BYTES)?,
+                transmitted,
+            ),))
         },
     )?;
     types.func_wrap(
@@ -275,7 +280,7 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (response, verdict): (Resource<Response>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&response.rep());
             let consumed = <WasiHttp as HostResponseWithStore<StoreState>>::consume_body(
-                access(&mut store),
+                access_http(&mut store),
                 response,
                 verdict,
             )?;
@@ -286,25 +291,27 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]response.get-headers",
         |mut store, (response,): (Resource<Response>,)| {
             let state = store.data_mut();
-            let made = types::HostResponse::get_headers(&mut state.http(), response)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+            let headers = types::HostResponse::get_headers(&mut state.http(), response)?;
+            Ok((state.reserve_for_handle(headers, FIELDS_MEMORY_BYTES)?,))
         },
     )
 }
 
 /// Returns the store in the form that the functions of `wasmtime-wasi-http` require.
-fn access<'a>(store: &'a mut StoreContextMut<'_, StoreState>) -> Access<'a, StoreState, WasiHttp> {
+fn access_http<'a>(
+    store: &'a mut StoreContextMut<'_, StoreState>,
+) -> Access<'a, StoreState, WasiHttp> {
     Access::<StoreState, WasiHttp>::new(store.as_context_mut(), StoreState::http)
 }
 
 /// Converts the result of creating or changing headers. Reports rejected headers.
-fn headers_result<T>(
+fn convert_header_result<T>(
     state: &StoreState,
-    changed: Result<T, TrappableError<HeaderError>>,
+    result: Result<T, TrappableError<HeaderError>>,
     forbidden: Option<String>,
 ) -> wasmtime::Result<Result<T, HeaderError>> {
-    let error = match changed {
-        Ok(done) => return Ok(Ok(done)),
+    let error = match result {
+        Ok(value) => return Ok(Ok(value)),
         Err(error) => error.downcast()?,
     };
     match &error {

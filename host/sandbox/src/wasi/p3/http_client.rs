@@ -39,26 +39,29 @@ async fn send(
     request: Resource<Request>,
 ) -> wasmtime::Result<ClientResponse> {
     let StartedRequest {
-        response: mut awaited,
-        outcome: sent,
+        response: mut pending,
+        outcome: outcome_sender,
     } = match store.with(|access| start_request(access, request))? {
-        Ok(begun) => begun,
+        Ok(started) => started,
         Err(code) => return Ok(Err(code)),
     };
-    awaited.ready().await;
-    let gone = || {
+    pending.ready().await;
+    let abandoned = || {
         Err(Error::InternalError(Some(
             "the request was abandoned".to_owned(),
         )))
     };
-    let answer = awaited.take().and_then(Result::ok).unwrap_or_else(gone);
-    store.with(|mut access| match to_response(access.data_mut(), answer)? {
+    let result = pending
+        .take()
+        .and_then(Result::ok)
+        .unwrap_or_else(abandoned);
+    store.with(|mut access| match to_response(access.data_mut(), result)? {
         Ok(response) => {
-            drop(sent.send(Ok(())));
+            drop(outcome_sender.send(Ok(())));
             Ok(Ok(response))
         }
         Err(code) => {
-            drop(sent.send(Err(code.clone().into())));
+            drop(outcome_sender.send(Err(code.clone().into())));
             Ok(Err(code))
         }
     })
@@ -73,30 +76,32 @@ fn start_request(
     state.http_memory.remove(&request.rep());
     let reservation = state.reserve_for_request()?;
     let request = state.table().delete(request)?;
-    let (sent, is_sent) = oneshot::channel();
-    let made = request.into_http(&mut access, async { is_sent.await.unwrap_or(Ok(())) });
-    let (request, options) = match made {
-        Ok(made) => made,
+    let (outcome_sender, outcome_receiver) = oneshot::channel();
+    let converted = request.into_http(&mut access, async {
+        outcome_receiver.await.unwrap_or(Ok(()))
+    });
+    let (request, options) = match converted {
+        Ok(parts) => parts,
         Err(error) => return Ok(Err(error.downcast()?)),
     };
     let state = access.data_mut();
-    let sending = state.outgoing_http.send(GuestRequest {
+    let exchange = state.outgoing_http.send(GuestRequest {
         request,
         options: options.as_deref().copied(),
         reservation,
         trailer_budget: Some(state.memory_budget.clone()),
     })?;
     Ok(Ok(StartedRequest {
-        response: state.exchanges.start(Pin::from(sending)),
-        outcome: sent,
+        response: state.pending_requests.start(Pin::from(exchange)),
+        outcome: outcome_sender,
     }))
 }
 
 /// Converts the response to a handle, or the error to an error code of `wasi:http` 0.3.
-fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<ClientResponse> {
-    let response = match answer {
+fn to_response(state: &mut StoreState, result: ResponseResult) -> wasmtime::Result<ClientResponse> {
+    let response = match result {
         Ok(response) => response,
-        Err(error) => return Ok(Err(error_code(error))),
+        Err(error) => return Ok(Err(to_error_code(error))),
     };
     // The host does not need the guest's verdict on the body.
     let (response, _verdict) = Response::from_http(&mut state.outgoing_http, response);
@@ -104,7 +109,7 @@ fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Resu
 }
 
 /// Converts the errors that the host's requests return.
-fn error_code(error: Error) -> ErrorCode {
+fn to_error_code(error: Error) -> ErrorCode {
     match error {
         Error::HttpRequestDenied => ErrorCode::HttpRequestDenied,
         Error::HttpRequestHeaderSectionSize(size) => ErrorCode::HttpRequestHeaderSectionSize(size),

@@ -20,25 +20,25 @@ async fn resolve(
     store: &Accessor<StoreState>,
     name: String,
 ) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
-    let (held, begun) = store.with(|mut access| {
+    let (memory, lookup) = store.with(|mut access| {
         let state = access.data_mut();
-        let held = state.memory_budget.reserve(LOOKUP_MEMORY_BYTES)?;
-        wasmtime::error::Ok((held, state.call_sockets.resolve(&name)))
+        let memory = state.memory_budget.reserve(LOOKUP_MEMORY_BYTES)?;
+        wasmtime::error::Ok((memory, state.call_sockets.resolve(&name)))
     })?;
-    let resolved = match begun {
+    let resolved = match lookup {
         Ok(addresses) => addresses.await,
-        Err(unresolved) => Err(unresolved),
+        Err(failure) => Err(failure),
     };
-    drop(held);
+    drop(memory);
     Ok(match resolved {
         Ok(addresses) if addresses.is_empty() => Err(ErrorCode::NameUnresolvable),
         Ok(addresses) => Ok(addresses.into_iter().map(IpAddress::from).collect()),
-        Err(unresolved) => Err(error_code(unresolved)),
+        Err(failure) => Err(to_error_code(failure)),
     })
 }
 
-fn error_code(unresolved: ResolveFailure) -> ErrorCode {
-    match unresolved {
+fn to_error_code(failure: ResolveFailure) -> ErrorCode {
+    match failure {
         ResolveFailure::Denied => ErrorCode::AccessDenied,
         ResolveFailure::Malformed => ErrorCode::InvalidArgument,
         ResolveFailure::Failed => ErrorCode::NameUnresolvable,

@@ -133,9 +133,9 @@ fn add_keep_alive(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<
     )?;
     tcp.func_wrap(
         "[method]tcp-socket.set-keep-alive-idle-time",
-        |mut store, (socket, time): (SocketHandle, u64)| {
-            set_option(store.data_mut(), &socket, time == 0, |_, fd| {
-                sockopt::set_tcp_keepidle(fd, to_whole_seconds(time))
+        |mut store, (socket, nanoseconds): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, nanoseconds == 0, |_, fd| {
+                sockopt::set_tcp_keepidle(fd, to_whole_seconds(nanoseconds))
             })
         },
     )?;
@@ -146,9 +146,9 @@ fn add_keep_alive(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<
     )?;
     tcp.func_wrap(
         "[method]tcp-socket.set-keep-alive-interval",
-        |mut store, (socket, time): (SocketHandle, u64)| {
-            set_option(store.data_mut(), &socket, time == 0, |_, fd| {
-                sockopt::set_tcp_keepintvl(fd, to_whole_seconds(time))
+        |mut store, (socket, nanoseconds): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, nanoseconds == 0, |_, fd| {
+                sockopt::set_tcp_keepintvl(fd, to_whole_seconds(nanoseconds))
             })
         },
     )?;
@@ -184,11 +184,11 @@ fn define_getter<T: ComponentType + Lower + Send + Sync + 'static>(
 fn set_option(
     state: &mut StoreState,
     socket: &SocketHandle,
-    is_senseless: bool,
+    is_invalid: bool,
     option: impl FnOnce(&TcpState, BorrowedFd<'_>) -> rustix::io::Result<()>,
 ) -> wasmtime::Result<(Result<(), ErrorCode>,)> {
     let socket = state.table().get(socket)?;
-    if is_senseless {
+    if is_invalid {
         return Ok((Err(ErrorCode::InvalidArgument),));
     }
     Ok((socket

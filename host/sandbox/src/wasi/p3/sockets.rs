@@ -90,12 +90,12 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         |mut store, (socket,): (TcpSocketHandle,)| {
             let state = store.data_mut();
             state.table().get(&socket)?;
-            let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+            let unspecified = SocketAddr::from(([0, 0, 0, 0], 0));
             // Listening is never allowed. The check reports the denial to the operator.
             let _is_allowed = state
                 .call_sockets
                 .gate()
-                .allows(nowhere, SocketAddrUse::TcpListen);
+                .allows(unspecified, SocketAddrUse::TcpListen);
             wasmtime::error::Ok((Err::<StreamReader<TcpSocketHandle>, _>(
                 ErrorCode::AccessDenied,
             ),))
@@ -118,17 +118,17 @@ fn create_socket(
     state: &mut StoreState,
     family: IpAddressFamily,
 ) -> wasmtime::Result<Result<TcpSocketHandle, ErrorCode>> {
-    let files = &state.descriptors;
-    let room = match state.call_sockets.reserve(|| files.acquire()) {
-        Ok(room) => room,
+    let descriptors = &state.descriptors;
+    let resources = match state.call_sockets.reserve(|| descriptors.acquire()) {
+        Ok(reserved) => reserved,
         Err(CreateSocketError::Limit) => {
             return Ok(Err(ErrorCode::Other(Some(
                 "too many sockets are open".to_owned(),
             ))));
         }
-        Err(CreateSocketError::Memory(overdrawn)) => return Err(overdrawn.into()),
+        Err(CreateSocketError::Memory(error)) => return Err(error.into()),
     };
-    match TcpState::new(family, room) {
+    match TcpState::new(family, resources) {
         Ok(socket) => Ok(Ok(state.table().push(socket)?)),
         Err(code) => Ok(Err(code)),
     }
@@ -164,7 +164,7 @@ async fn connect(
     socket: &TcpSocketHandle,
     address: SocketAddr,
 ) -> wasmtime::Result<Result<(), ErrorCode>> {
-    let begun = store.with(|mut access| {
+    let started = store.with(|mut access| {
         let state = access.data_mut();
         let gate = state.call_sockets.gate();
         let traffic = state.call_sockets.tcp_usage();
@@ -187,8 +187,8 @@ async fn connect(
             None => Ok(Err(ErrorCode::AccessDenied)),
         }
     })?;
-    let connected = match begun {
-        Ok(unconnected) => unconnected.connect(address).await,
+    let connected = match started {
+        Ok(tcp_socket) => tcp_socket.connect(address).await,
         Err(code) => return Ok(Err(code)),
     };
     store.with(|mut access| {
@@ -205,42 +205,42 @@ fn send(
     socket: &TcpSocketHandle,
     mut data: StreamReader<u8>,
 ) -> wasmtime::Result<ConnectionStreamEnd> {
-    let (over, ended) = end_future(&mut store)?;
+    let (end_sender, stream_end) = create_end_future(&mut store)?;
     let state = store.data_mut();
     let traffic = state.call_sockets.tcp_usage();
     match state.table().get_mut(socket)?.take_half(true) {
-        Ok(end) => data.pipe(&mut store, SocketSender::new(end, traffic, over))?,
+        Ok(half) => data.pipe(&mut store, SocketSender::new(half, traffic, end_sender))?,
         Err(code) => {
             data.close(&mut store)?;
-            drop(over.send(Err(code)));
+            drop(end_sender.send(Err(code)));
         }
     }
-    Ok(ended)
+    Ok(stream_end)
 }
 
 fn receive(
     mut store: StoreContextMut<'_, StoreState>,
     socket: &TcpSocketHandle,
 ) -> wasmtime::Result<(StreamReader<u8>, ConnectionStreamEnd)> {
-    let (over, ended) = end_future(&mut store)?;
+    let (end_sender, stream_end) = create_end_future(&mut store)?;
     let state = store.data_mut();
     let traffic = state.call_sockets.tcp_usage();
     let received = match state.table().get_mut(socket)?.take_half(false) {
-        Ok(end) => StreamReader::new(&mut store, SocketReceiver::new(end, traffic, over))?,
+        Ok(half) => StreamReader::new(&mut store, SocketReceiver::new(half, traffic, end_sender))?,
         Err(code) => {
-            drop(over.send(Err(code)));
+            drop(end_sender.send(Err(code)));
             StreamReader::new(&mut store, std::iter::empty())?
         }
     };
-    Ok((received, ended))
+    Ok((received, stream_end))
 }
 
-fn end_future(
+fn create_end_future(
     store: &mut StoreContextMut<'_, StoreState>,
 ) -> wasmtime::Result<(oneshot::Sender<Result<(), ErrorCode>>, ConnectionStreamEnd)> {
-    let (over, is_over) = oneshot::channel();
-    let ended = FutureReader::new(store, async move {
-        wasmtime::error::Ok(is_over.await.unwrap_or(Ok(())))
+    let (end_sender, end_receiver) = oneshot::channel();
+    let stream_end = FutureReader::new(store, async move {
+        wasmtime::error::Ok(end_receiver.await.unwrap_or(Ok(())))
     })?;
-    Ok((over, ended))
+    Ok((end_sender, stream_end))
 }

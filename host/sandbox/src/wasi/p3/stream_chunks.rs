@@ -14,16 +14,16 @@ pub(super) const STREAM_MEMORY_BYTES: usize = 2 * MAX_CHUNK_BYTES;
 
 /// Number of consecutive chunks after which a host stream yields. Without that, two connected host
 /// streams could transfer data indefinitely and never run guest code.
-const CHUNKS_PER_TURN: u8 = 16;
+const CHUNKS_PER_YIELD: u8 = 16;
 
 /// Counter of a stream's chunks.
 #[derive(Default)]
-pub(super) struct StreamRound(u8);
+pub(super) struct ChunkCounter(u8);
 
-impl StreamRound {
+impl ChunkCounter {
     /// Counts a chunk. Returns whether to yield; the task is then woken immediately.
     pub(super) fn should_yield(&mut self, context: &Context<'_>) -> bool {
-        self.0 = (self.0 + 1) % CHUNKS_PER_TURN;
+        self.0 = (self.0 + 1) % CHUNKS_PER_YIELD;
         if self.0 == 0 {
             context.waker().wake_by_ref();
         }
@@ -33,22 +33,22 @@ impl StreamRound {
 
 /// Copies a chunk to the reader's buffer. Returns the number of bytes that fit.
 pub(super) fn write_chunk<D, B>(
-    to: Destination<'_, u8, B>,
+    destination: Destination<'_, u8, B>,
     store: StoreContextMut<'_, D>,
-    piece: &[u8],
+    chunk: &[u8],
 ) -> usize {
-    let mut to = to.as_direct(store, piece.len());
-    let room = to.remaining();
-    let length = room.len().min(piece.len());
-    if let (Some(room), Some(piece)) = (room.get_mut(..length), piece.get(..length)) {
-        room.copy_from_slice(piece);
+    let mut direct = destination.as_direct(store, chunk.len());
+    let buffer = direct.remaining();
+    let length = buffer.len().min(chunk.len());
+    if let (Some(target), Some(fitting)) = (buffer.get_mut(..length), chunk.get(..length)) {
+        target.copy_from_slice(fitting);
     }
-    to.mark_written(length);
+    direct.mark_written(length);
     length
 }
 
 /// Returns the writer's next chunk.
-pub(super) fn next_chunk<'a, D>(from: &'a mut DirectSource<'_, D>) -> &'a [u8] {
-    let all = from.remaining();
-    all.get(..MAX_CHUNK_BYTES).unwrap_or(all)
+pub(super) fn next_chunk<'a, D>(source: &'a mut DirectSource<'_, D>) -> &'a [u8] {
+    let remaining = source.remaining();
+    remaining.get(..MAX_CHUNK_BYTES).unwrap_or(remaining)
 }

@@ -16,8 +16,8 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, Source, StreamConsumer, StreamProducer, StreamResult};
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily};
 
-use super::stream_chunks::{MAX_CHUNK_BYTES, StreamRound, next_chunk, write_chunk};
-use crate::capability::sockets::call_sockets::{KERNEL_BUFFER_BYTES, SocketMemory};
+use super::stream_chunks::{ChunkCounter, MAX_CHUNK_BYTES, next_chunk, write_chunk};
+use crate::capability::sockets::call_sockets::{KERNEL_BUFFER_BYTES, SocketResources};
 use crate::capability::sockets::tcp_usage::TcpTraffic;
 use crate::store::state::StoreState;
 
@@ -28,7 +28,7 @@ pub(super) type SocketStreamEnd = oneshot::Sender<Result<(), ErrorCode>>;
 pub(super) struct TcpState {
     state: ConnectProgress,
     pub(super) family: IpAddressFamily,
-    reservation: Arc<SocketMemory>,
+    resources: Arc<SocketResources>,
 }
 
 enum ConnectProgress {
@@ -37,20 +37,23 @@ enum ConnectProgress {
     Connecting,
     Connected {
         stream: Arc<TcpStream>,
-        sends: bool,
-        receives: bool,
+        has_sender: bool,
+        has_receiver: bool,
     },
     Closed(ErrorCode),
 }
 
 /// One of the two streams of a connection.
-pub(super) struct SocketSide {
+pub(super) struct SocketHalf {
     stream: Arc<TcpStream>,
-    _reservation: Arc<SocketMemory>,
+    _resources: Arc<SocketResources>,
 }
 
 impl TcpState {
-    pub(super) fn new(family: IpAddressFamily, room: SocketMemory) -> Result<Self, ErrorCode> {
+    pub(super) fn new(
+        family: IpAddressFamily,
+        resources: SocketResources,
+    ) -> Result<Self, ErrorCode> {
         let socket = match family {
             IpAddressFamily::Ipv4 => TcpSocket::new_v4()?,
             IpAddressFamily::Ipv6 => TcpSocket::new_v6()?,
@@ -58,13 +61,13 @@ impl TcpState {
         if matches!(family, IpAddressFamily::Ipv6) {
             sockopt::set_ipv6_v6only(&socket, true).map_err(io::Error::from)?;
         }
-        let most = usize::try_from(KERNEL_BUFFER_BYTES).unwrap_or(usize::MAX);
-        sockopt::set_socket_recv_buffer_size(&socket, most).map_err(io::Error::from)?;
-        sockopt::set_socket_send_buffer_size(&socket, most).map_err(io::Error::from)?;
+        let buffer_bytes = usize::try_from(KERNEL_BUFFER_BYTES).unwrap_or(usize::MAX);
+        sockopt::set_socket_recv_buffer_size(&socket, buffer_bytes).map_err(io::Error::from)?;
+        sockopt::set_socket_send_buffer_size(&socket, buffer_bytes).map_err(io::Error::from)?;
         Ok(Self {
             state: ConnectProgress::New(socket),
             family,
-            reservation: Arc::new(room),
+            resources: Arc::new(resources),
         })
     }
 
@@ -91,14 +94,14 @@ impl TcpState {
     /// Stores the result of the connection attempt.
     pub(super) fn finish_connect(
         &mut self,
-        connected: io::Result<TcpStream>,
+        outcome: io::Result<TcpStream>,
     ) -> Result<(), ErrorCode> {
-        match connected {
+        match outcome {
             Ok(stream) => {
                 self.state = ConnectProgress::Connected {
                     stream: Arc::new(stream),
-                    sends: false,
-                    receives: false,
+                    has_sender: false,
+                    has_receiver: false,
                 };
                 Ok(())
             }
@@ -111,20 +114,20 @@ impl TcpState {
     }
 
     /// Takes one of the two streams, once.
-    pub(super) fn take_half(&mut self, is_sent: bool) -> Result<SocketSide, ErrorCode> {
+    pub(super) fn take_half(&mut self, is_sender: bool) -> Result<SocketHalf, ErrorCode> {
         match &mut self.state {
             ConnectProgress::Connected {
                 stream,
-                sends,
-                receives,
+                has_sender,
+                has_receiver,
             } => {
-                let taken = if is_sent { sends } else { receives };
-                if mem::replace(taken, true) {
+                let is_taken = if is_sender { has_sender } else { has_receiver };
+                if mem::replace(is_taken, true) {
                     return Err(ErrorCode::InvalidState);
                 }
-                Ok(SocketSide {
+                Ok(SocketHalf {
                     stream: Arc::clone(stream),
-                    _reservation: Arc::clone(&self.reservation),
+                    _resources: Arc::clone(&self.resources),
                 })
             }
             ConnectProgress::Closed(code) => Err(code.clone()),
@@ -162,17 +165,21 @@ impl TcpState {
 
 /// Consumer of the data that a guest sends.
 pub(super) struct SocketSender {
-    half: SocketSide,
+    half: SocketHalf,
     tcp_usage: Arc<TcpTraffic>,
-    ended: Option<SocketStreamEnd>,
+    end_sender: Option<SocketStreamEnd>,
 }
 
 impl SocketSender {
-    pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
+    pub(super) fn new(
+        half: SocketHalf,
+        traffic: Arc<TcpTraffic>,
+        end_sender: SocketStreamEnd,
+    ) -> Self {
         Self {
-            half: end,
+            half,
             tcp_usage: traffic,
-            ended: Some(ended),
+            end_sender: Some(end_sender),
         }
     }
 }
@@ -187,9 +194,9 @@ impl StreamConsumer<StoreState> for SocketSender {
         from: Source<'_, u8>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let mut from = from.as_direct(store);
-        let piece = next_chunk(&mut from);
-        let done = if piece.is_empty() {
+        let mut source = from.as_direct(store);
+        let chunk = next_chunk(&mut source);
+        let outcome = if chunk.is_empty() {
             // An empty write waits until the connection is writable.
             self.half.stream.poll_write_ready(context).map_ok(|()| 0)
         } else {
@@ -197,17 +204,17 @@ impl StreamConsumer<StoreState> for SocketSender {
                 context,
                 TcpStream::poll_write_ready,
                 &self.half.stream,
-                || self.half.stream.try_write(piece),
+                || self.half.stream.try_write(chunk),
             )
         };
-        match done {
+        match outcome {
             Poll::Ready(Ok(length)) => {
                 self.tcp_usage.count_bytes(length)?;
-                from.mark_read(length);
+                source.mark_read(length);
                 Poll::Ready(Ok(StreamResult::Completed))
             }
             Poll::Ready(Err(error)) => {
-                end(&mut self.ended, Err(error.into()));
+                report_end(&mut self.end_sender, Err(error.into()));
                 Poll::Ready(Ok(StreamResult::Dropped))
             }
             Poll::Pending if finish => Poll::Ready(Ok(StreamResult::Cancelled)),
@@ -220,25 +227,29 @@ impl StreamConsumer<StoreState> for SocketSender {
 impl Drop for SocketSender {
     fn drop(&mut self) {
         let _closed = shutdown(&self.half.stream, Shutdown::Write);
-        end(&mut self.ended, Ok(()));
+        report_end(&mut self.end_sender, Ok(()));
     }
 }
 
 /// Producer of the data that a guest receives.
 pub(super) struct SocketReceiver {
-    half: SocketSide,
+    half: SocketHalf,
     tcp_usage: Arc<TcpTraffic>,
-    ended: Option<SocketStreamEnd>,
-    chunk_counter: StreamRound,
+    end_sender: Option<SocketStreamEnd>,
+    chunk_counter: ChunkCounter,
 }
 
 impl SocketReceiver {
-    pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
+    pub(super) fn new(
+        half: SocketHalf,
+        traffic: Arc<TcpTraffic>,
+        end_sender: SocketStreamEnd,
+    ) -> Self {
         Self {
-            half: end,
+            half,
             tcp_usage: traffic,
-            ended: Some(ended),
-            chunk_counter: StreamRound::default(),
+            end_sender: Some(end_sender),
+            chunk_counter: ChunkCounter::default(),
         }
     }
 }
@@ -251,18 +262,18 @@ impl StreamProducer<StoreState> for SocketReceiver {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         mut store: StoreContextMut<'a, StoreState>,
-        to: Destination<'a, u8, Bytes>,
+        destination: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
         if !finish && self.chunk_counter.should_yield(context) {
             return Poll::Pending;
         }
-        let room = to
+        let capacity = destination
             .remaining(&mut store)
             .unwrap_or(MAX_CHUNK_BYTES)
             .min(MAX_CHUNK_BYTES);
-        let mut piece = vec![0; room];
-        let done = if room == 0 {
+        let mut chunk = vec![0; capacity];
+        let outcome = if capacity == 0 {
             // An empty read waits until the connection is readable.
             self.half.stream.poll_read_ready(context).map_ok(|()| 0)
         } else {
@@ -270,22 +281,22 @@ impl StreamProducer<StoreState> for SocketReceiver {
                 context,
                 TcpStream::poll_read_ready,
                 &self.half.stream,
-                || self.half.stream.try_read(&mut piece),
+                || self.half.stream.try_read(&mut chunk),
             )
         };
-        match done {
-            Poll::Ready(Ok(_)) if room == 0 => Poll::Ready(Ok(StreamResult::Completed)),
+        match outcome {
+            Poll::Ready(Ok(_)) if capacity == 0 => Poll::Ready(Ok(StreamResult::Completed)),
             Poll::Ready(Ok(0)) => {
-                end(&mut self.ended, Ok(()));
+                report_end(&mut self.end_sender, Ok(()));
                 Poll::Ready(Ok(StreamResult::Dropped))
             }
             Poll::Ready(Ok(length)) => {
                 self.tcp_usage.count_bytes(length)?;
-                write_chunk(to, store, piece.get(..length).unwrap_or_default());
+                write_chunk(destination, store, chunk.get(..length).unwrap_or_default());
                 Poll::Ready(Ok(StreamResult::Completed))
             }
             Poll::Ready(Err(error)) => {
-                end(&mut self.ended, Err(error.into()));
+                report_end(&mut self.end_sender, Err(error.into()));
                 Poll::Ready(Ok(StreamResult::Dropped))
             }
             Poll::Pending if finish => Poll::Ready(Ok(StreamResult::Cancelled)),
@@ -298,13 +309,13 @@ impl StreamProducer<StoreState> for SocketReceiver {
 impl Drop for SocketReceiver {
     fn drop(&mut self) {
         let _closed = shutdown(&self.half.stream, Shutdown::Read);
-        end(&mut self.ended, Ok(()));
+        report_end(&mut self.end_sender, Ok(()));
     }
 }
 
-fn end(ended: &mut Option<SocketStreamEnd>, result: Result<(), ErrorCode>) {
-    if let Some(ended) = ended.take() {
-        drop(ended.send(result));
+fn report_end(end_sender: &mut Option<SocketStreamEnd>, result: Result<(), ErrorCode>) {
+    if let Some(sender) = end_sender.take() {
+        drop(sender.send(result));
     }
 }
 
@@ -320,7 +331,7 @@ fn retry_until_ready(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 ready!(is_ready(stream, context))?;
             }
-            done => return Poll::Ready(done),
+            finished => return Poll::Ready(finished),
         }
     }
 }

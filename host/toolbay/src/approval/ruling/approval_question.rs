@@ -28,8 +28,8 @@ pub(crate) enum ApprovalValidity {
 }
 
 impl ApprovalValidity {
-    pub(crate) fn from_policy(asks: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
-        match (asks, scope) {
+    pub(crate) fn from_policy(policy: ApprovalPolicy, scope: Option<ApprovalScope>) -> Self {
+        match (policy, scope) {
             (ApprovalPolicy::Each, _) | (ApprovalPolicy::First, None) => Self::Once,
             (ApprovalPolicy::First, Some(ApprovalScope::Session(_))) => Self::Session,
             (ApprovalPolicy::First, Some(ApprovalScope::Caller)) => Self::Hour,
@@ -50,7 +50,7 @@ impl ApprovalValidity {
 }
 
 /// Builds the question about a call with these arguments. Takes time in proportion to the length of
-/// `arguments`, which is JSON text.
+/// `rendered_arguments`, which is JSON text.
 ///
 /// The arguments come first: they are what the person decides about, and a client may show only the
 /// beginning of a long text. They have their own lines, which nothing else can imitate. The text
@@ -59,27 +59,27 @@ pub(crate) fn approval_question(
     offer: &ToolOffer,
     arguments: &str,
     secrets: &SecretFilter,
-    counts: ApprovalValidity,
+    validity: ApprovalValidity,
 ) -> Question {
-    let environment = offer.plugin.tool_context(&offer.definition.tool.name);
-    let opens: Vec<String> = permission_lines(environment)
+    let context = offer.plugin.tool_context(&offer.definition.tool.name);
+    let permissions: Vec<String> = permission_lines(context)
         .iter()
         .map(|words| format!("    + {words}"))
         .collect();
     // Tool names contain only safe characters.
     let tool = &offer.tool.name;
     let plugin = visible_line(&offer.plugin.id, MAX_NAME_CHARS);
-    let counts = counts.sentence();
-    let arguments = render_arguments(arguments, secrets);
-    let below = match opens.len() {
+    let validity_sentence = validity.sentence();
+    let rendered_arguments = render_arguments(arguments, secrets);
+    let lines_phrase = match permissions.len() {
         1 => "a line that begins with + says".to_owned(),
         n => format!("{n} lines that begin with + say"),
     };
     let message = format!(
-        "The operator of this server requires a person to allow this call. {counts} Below the arguments, {below} what \
+        "The operator of this server requires a person to allow this call. {validity_sentence} Below the arguments, {lines_phrase} what \
          the plugin can do.\n\n    tool    {tool}\n    plugin  \
-         {plugin}\n\n{arguments}\n\nDuring the call, the plugin can:\n\n{}",
-        opens.join("\n")
+         {plugin}\n\n{rendered_arguments}\n\nDuring the call, the plugin can:\n\n{}",
+        permissions.join("\n")
     );
     let field = json!({"type": "boolean", "title": "Allow this call"});
     let schema = json!({"type": "object", "properties": {APPROVE_FIELD: field}, "required": [APPROVE_FIELD]});
@@ -94,24 +94,24 @@ pub(crate) fn approval_question(
 /// Formats the arguments below a sentence that states how much of them is shown.
 fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
     // Redaction removes invisible characters. Escaped, they remain visible.
-    let written = escape_json(arguments);
-    let redacted = secrets.scrub(&written);
+    let escaped = escape_json(arguments);
+    let redacted = secrets.scrub(&escaped);
     let ArgumentExcerpt { lines, hidden } = excerpt(&redacted);
     let bytes = format_thousands(arguments.len() as u64);
-    let mut extent = if hidden == 0 {
+    let mut summary = if hidden == 0 {
         format!("The arguments are complete ({bytes} bytes).")
     } else {
         let digest = Digest::new(Sha256::digest(arguments).into());
-        let hidden = format_thousands(hidden as u64);
+        let hidden_bytes = format_thousands(hidden as u64);
         format!(
-            "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say \
+            "The arguments are NOT complete: of {bytes} bytes, {hidden_bytes} are left out where a line begins with ~. Say \
              no if you do not know their content. SHA-256 of all: {digest}."
         )
     };
-    if redacted != written {
-        extent.push_str(" Secrets of the plugin are left out.");
+    if redacted != escaped {
+        summary.push_str(" Secrets of the plugin are left out.");
     }
     format!(
-        "{extent} Only lines that begin with | are arguments; the caller of the tool wrote them:\n\n{lines}"
+        "{summary} Only lines that begin with | are arguments; the caller of the tool wrote them:\n\n{lines}"
     )
 }

@@ -57,7 +57,7 @@ struct ExcerptLines {
     /// Number of characters of arguments.
     shown: usize,
     hidden: usize,
-    before: PrecedingText,
+    preceding: PrecedingText,
 }
 
 fn render_complete(json: &str) -> Option<ExcerptLines> {
@@ -75,17 +75,17 @@ fn render_complete(json: &str) -> Option<ExcerptLines> {
 /// complete.
 fn render_shortened(json: &str) -> Option<ExcerptLines> {
     let mut lines = ExcerptLines::default();
-    let mut string = None;
+    let mut string_start = None;
     for (at, unit) in units(json) {
-        match (unit, string) {
+        match (unit, string_start) {
             ("\"", None) => {
                 lines.push_unit(unit);
-                string = Some(at + 1);
+                string_start = Some(at + 1);
             }
             ("\"", Some(start)) => {
                 lines.push_string(json.get(start..at).unwrap_or_default());
                 lines.push_unit(unit);
-                string = None;
+                string_start = None;
             }
             (_, None) => lines.push_unit(unit),
             (_, Some(_)) => {}
@@ -95,7 +95,7 @@ fn render_shortened(json: &str) -> Option<ExcerptLines> {
         }
     }
     lines.push_string(
-        string
+        string_start
             .and_then(|start| json.get(start..))
             .unwrap_or_default(),
     );
@@ -106,18 +106,18 @@ fn render_shortened(json: &str) -> Option<ExcerptLines> {
 fn render_ends(json: &str) -> ExcerptLines {
     let mut lines = ExcerptLines::default();
     let tail = units(json).count().saturating_sub(TAIL_UNITS);
-    let mut gap = None;
+    let mut gap_start = None;
     for (number, (at, unit)) in units(json).enumerate() {
         if number >= tail {
-            if let Some(from) = gap.take() {
+            if let Some(from) = gap_start.take() {
                 lines.push_gap(at - from);
             }
             lines.push_unit(unit);
-        } else if gap.is_none() {
+        } else if gap_start.is_none() {
             if lines.shown < HEAD_CHARS {
                 lines.push_unit(unit);
             } else {
-                gap = Some(at);
+                gap_start = Some(at);
             }
         }
     }
@@ -126,7 +126,7 @@ fn render_ends(json: &str) -> ExcerptLines {
 
 impl ExcerptLines {
     fn push_unit(&mut self, unit: &str) {
-        let shown = self.before.escape_hidden(unit);
+        let shown = self.preceding.escape_hidden(unit);
         // Characters outside ASCII can be two columns wide.
         let width: usize = shown
             .chars()
@@ -145,16 +145,16 @@ impl ExcerptLines {
     }
 
     /// Appends the contents of a string.
-    fn push_string(&mut self, inside: &str) {
-        let count = units(inside).count();
-        let mut from = None;
-        for (number, (at, unit)) in units(inside).enumerate() {
+    fn push_string(&mut self, contents: &str) {
+        let count = units(contents).count();
+        let mut gap_start = None;
+        for (number, (at, unit)) in units(contents).enumerate() {
             if count <= MAX_STRING_UNITS || number < STRING_HEAD_UNITS {
                 self.push_unit(unit);
             } else if number < count - STRING_TAIL_UNITS {
-                from.get_or_insert(at);
+                gap_start.get_or_insert(at);
             } else {
-                if let Some(from) = from.take() {
+                if let Some(from) = gap_start.take() {
                     self.push_gap(at - from);
                 }
                 self.push_unit(unit);
@@ -177,7 +177,7 @@ impl ExcerptLines {
             format_thousands(bytes as u64)
         );
         self.hidden += bytes;
-        (self.column, self.before) = (0, PrecedingText::default());
+        (self.column, self.preceding) = (0, PrecedingText::default());
     }
 
     fn into_excerpt(self) -> ArgumentExcerpt {
@@ -194,12 +194,12 @@ mod tests {
 
     use super::*;
 
-    fn of(arguments: &Value) -> ArgumentExcerpt {
+    fn excerpt_of(arguments: &Value) -> ArgumentExcerpt {
         excerpt(&arguments.to_string())
     }
 
     /// Joins the text of the lines of arguments.
-    fn read(excerpt: &ArgumentExcerpt) -> String {
+    fn join_arguments(excerpt: &ArgumentExcerpt) -> String {
         excerpt
             .lines
             .lines()
@@ -216,11 +216,11 @@ mod tests {
             json!({"text": "x".repeat(3_900)}),
             json!({"\u{2028}key": "漢字".repeat(500)}),
         ] {
-            let excerpt = of(&arguments);
+            let excerpt = excerpt_of(&arguments);
             assert_eq!(
                 (
                     excerpt.hidden,
-                    serde_json::from_str::<Value>(&read(&excerpt)).unwrap()
+                    serde_json::from_str::<Value>(&join_arguments(&excerpt)).unwrap()
                 ),
                 (0, arguments)
             );
@@ -240,7 +240,7 @@ mod tests {
             json!({"a": many}),
             json!({forged: 1}),
         ] {
-            let excerpt = of(&arguments);
+            let excerpt = excerpt_of(&arguments);
             for line in excerpt
                 .lines
                 .split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn long_strings_are_shortened_and_short_ones_are_complete() {
         let content = "x".repeat(100_000);
-        let excerpt = of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
+        let excerpt = excerpt_of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
         assert_eq!(
             excerpt.hidden,
             100_000 - STRING_HEAD_UNITS - STRING_TAIL_UNITS
@@ -277,7 +277,7 @@ mod tests {
             excerpt.lines
         );
         assert!(
-            read(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#),
+            join_arguments(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#),
             "{}",
             excerpt.lines
         );
@@ -292,8 +292,8 @@ mod tests {
                 "x".repeat(shift),
                 "\",\"path\":\"/tmp\",\"n\":\"".repeat(2_000)
             );
-            let excerpt = of(&json!({"text": text, "path": "/etc"}));
-            let inside = read(&excerpt);
+            let excerpt = excerpt_of(&json!({"text": text, "path": "/etc"}));
+            let inside = join_arguments(&excerpt);
             let inside = inside
                 .strip_prefix("{\"text\":\"")
                 .unwrap()
@@ -305,8 +305,9 @@ mod tests {
 
     #[test]
     fn arguments_with_many_parts_are_reduced_to_their_beginning_and_end() {
-        let excerpt =
-            of(&json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}));
+        let excerpt = excerpt_of(
+            &json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}),
+        );
         assert!(
             excerpt
                 .lines
@@ -314,12 +315,12 @@ mod tests {
             "{}",
             excerpt.lines
         );
-        assert!(read(&excerpt).ends_with("99998,99999],\"last\":\"here\"}"));
+        assert!(join_arguments(&excerpt).ends_with("99998,99999],\"last\":\"here\"}"));
         assert_eq!(excerpt.lines.matches("bytes are not shown").count(), 1);
         let total = json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"})
             .to_string()
             .len();
-        assert_eq!(read(&excerpt).len() + excerpt.hidden, total);
+        assert_eq!(join_arguments(&excerpt).len() + excerpt.hidden, total);
     }
 
     #[test]

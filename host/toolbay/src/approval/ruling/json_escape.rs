@@ -28,8 +28,8 @@ pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
 /// State after the preceding unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PrecedingText {
-    space: bool,
-    marks: usize,
+    is_space: bool,
+    combining_marks: usize,
 }
 
 impl PrecedingText {
@@ -43,16 +43,17 @@ impl PrecedingText {
             return Cow::Borrowed(unit);
         };
         let marks = if is_combining_mark(c) {
-            self.marks + 1
+            self.combining_marks + 1
         } else {
             0
         };
-        let hide = is_deceptive(c) || marks > MAX_COMBINING_MARKS || (c == ' ' && self.space);
+        let must_escape =
+            is_deceptive(c) || marks > MAX_COMBINING_MARKS || (c == ' ' && self.is_space);
         *self = Self {
-            space: c == ' ',
-            marks,
+            is_space: c == ' ',
+            combining_marks: marks,
         };
-        if hide {
+        if must_escape {
             Cow::Owned(json_escape(c))
         } else {
             Cow::Borrowed(unit)
@@ -62,15 +63,15 @@ impl PrecedingText {
 
 /// Returns the first `max_chars` characters of `text` on one line, escaped by
 /// [`PrecedingText::escape_hidden`]. An ellipsis replaces the rest.
-pub(super) fn visible_line(text: &str, most: usize) -> String {
+pub(super) fn visible_line(text: &str, max_chars: usize) -> String {
     let mut line = String::new();
-    let mut before = PrecedingText::default();
+    let mut preceding = PrecedingText::default();
     for (count, c) in text.chars().enumerate() {
-        if count == most {
+        if count == max_chars {
             line.push('…');
             break;
         }
-        line.push_str(&before.escape_hidden(c.encode_utf8(&mut [0; 4])));
+        line.push_str(&preceding.escape_hidden(c.encode_utf8(&mut [0; 4])));
     }
     line
 }
@@ -113,9 +114,9 @@ mod tests {
     use super::*;
 
     fn shown(json: &str) -> String {
-        let mut before = PrecedingText::default();
+        let mut preceding = PrecedingText::default();
         units(json)
-            .map(|(_, unit)| before.escape_hidden(unit).into_owned())
+            .map(|(_, unit)| preceding.escape_hidden(unit).into_owned())
             .collect()
     }
 

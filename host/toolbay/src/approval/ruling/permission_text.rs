@@ -13,7 +13,7 @@ const MAX_LINE_CHARS: usize = 200;
 
 /// Lists what the plugin can access in a call with this environment, one permission per line.
 /// Folders of the server appear under their guest paths. Only the operator may see the host paths.
-pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
+pub(super) fn permission_lines(context: &PluginContext) -> Vec<String> {
     let Permissions {
         environment: variables,
         mounts,
@@ -24,31 +24,34 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
         scratch: _,
         deterministic: _,
         ui: _,
-    } = &environment.permissions;
+    } = &context.permissions;
     let mut lines = Vec::new();
     for mount in mounts {
-        let what = match mount.access {
+        let action = match mount.access {
             MountAccess::Read => "read files",
             MountAccess::ReadWrite => "read, change and delete files",
         };
-        let whose = if mount.scope.is_some() {
+        let owner_clause = if mount.scope.is_some() {
             ", which is the caller's own"
         } else {
             ""
         };
-        lines.push(format!("{what} in the folder {}{whose}", mount.guest));
+        lines.push(format!(
+            "{action} in the folder {}{owner_clause}",
+            mount.guest
+        ));
     }
     lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
     lines.extend(private_networks.iter().map(|network| {
         format!("reach the private network {network} with these requests and connections")
     }));
-    let carried = environment
+    let credential_rules = context
         .secrets
         .secrets()
         .iter()
         .filter_map(|secret| secret.credential_rule.as_ref());
-    lines.extend(carried.map(|carried| format!("use a secret of the server: {carried}")));
+    lines.extend(credential_rules.map(|carried| format!("use a secret of the server: {carried}")));
     if !variables.is_empty() {
         lines.push(format!(
             "read environment variables of the server: {}",
@@ -110,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn of(grant: &str) -> String {
+    fn lines_of(grant: &str) -> String {
         let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins"))
             .unwrap()
             .permissions;
@@ -124,10 +127,11 @@ mod tests {
     #[test]
     fn everything_that_a_grant_opens_has_a_line() {
         assert_eq!(
-            of(""),
+            lines_of(""),
             "reach nothing outside its own memory: no files, no network"
         );
-        let all = of(r#"
+        let all = lines_of(
+            r#"
             [permissions]
             environment = ["LANG", "TZ"]
             http = ["https://api.example.com", { origin = "https://*.example.org", methods = ["GET", "PUT"], paths = ["/v1", "/v2"] }]
@@ -144,7 +148,8 @@ mod tests {
             guest = "/notes"
             access = "read-write"
             scope = "caller"
-            "#);
+            "#,
+        );
         insta::assert_snapshot!(all, @r"
         read files in the folder /data
         read, change and delete files in the folder /notes, which is the caller's own
@@ -156,8 +161,11 @@ mod tests {
         keep data for later calls, also of other callers
         ");
         assert!(!all.contains("srv"), "a host path is shown: {all}");
-        let own = "[permissions]\nstate = { scope = \"caller\" }";
-        assert_eq!(of(own), "keep data for later calls of the same caller");
+        let caller_state = "[permissions]\nstate = { scope = \"caller\" }";
+        assert_eq!(
+            lines_of(caller_state),
+            "keep data for later calls of the same caller"
+        );
     }
 
     #[test]
@@ -168,7 +176,7 @@ mod tests {
             )
         };
         let mounts = (0..100).map(mount).collect::<Vec<_>>().concat();
-        let lines = of(&mounts);
+        let lines = lines_of(&mounts);
         assert_eq!(lines.lines().count(), MAX_LINES + 1, "{lines}");
         assert!(
             lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'),

@@ -41,31 +41,31 @@ pub(crate) struct RememberedApprovals(Mutex<VecDeque<GivenApproval>>);
 struct GivenApproval {
     scope: ApprovalScope,
     tool: String,
-    at: Instant,
+    approved_at: Instant,
 }
 
 impl RememberedApprovals {
     /// Returns whether an approval covers calls of this tool.
     pub(super) fn is_approved(&self, scope: ApprovalScope, tool: &str) -> bool {
-        let counts = |yes: &GivenApproval| {
+        let covers = |yes: &GivenApproval| {
             yes.scope == scope && yes.tool == tool && yes.is_valid(APPROVAL_LIFETIME)
         };
-        self.lock().iter().any(counts)
+        self.lock().iter().any(covers)
     }
 
     /// Remembers an approval.
     pub(super) fn remember(&self, scope: ApprovalScope, tool: &str) {
-        let mut all = self.lock();
-        all.retain(|yes| {
+        let mut approvals = self.lock();
+        approvals.retain(|yes| {
             yes.is_valid(APPROVAL_LIFETIME) && (yes.scope != scope || yes.tool != tool)
         });
-        if all.len() >= MAX_APPROVALS {
-            all.pop_front();
+        if approvals.len() >= MAX_APPROVALS {
+            approvals.pop_front();
         }
-        all.push_back(GivenApproval {
+        approvals.push_back(GivenApproval {
             scope,
             tool: tool.to_owned(),
-            at: Instant::now(),
+            approved_at: Instant::now(),
         });
     }
 
@@ -77,8 +77,8 @@ impl RememberedApprovals {
 
 impl GivenApproval {
     /// Returns whether the approval is still valid. `lifetime` applies outside of a session.
-    fn is_valid(&self, life: Duration) -> bool {
-        matches!(self.scope, ApprovalScope::Session(_)) || self.at.elapsed() < life
+    fn is_valid(&self, lifetime: Duration) -> bool {
+        matches!(self.scope, ApprovalScope::Session(_)) || self.approved_at.elapsed() < lifetime
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let yes = |scope| GivenApproval {
             scope,
             tool: "erase".to_owned(),
-            at: Instant::now(),
+            approved_at: Instant::now(),
         };
         assert!(yes(ApprovalScope::Caller).is_valid(APPROVAL_LIFETIME));
         assert!(!yes(ApprovalScope::Caller).is_valid(Duration::ZERO));

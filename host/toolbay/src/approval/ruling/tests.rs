@@ -117,9 +117,9 @@ fn an_approval_admits_the_call_once_and_leaves_nothing_in_the_journal() {
     assert_eq!(
         first.decision,
         Some(ApprovalDecision {
-            word: "requested",
+            outcome: "requested",
             waited: None,
-            by: None
+            operator: None
         })
     );
     let journal = asked(first);
@@ -127,7 +127,7 @@ fn an_approval_admits_the_call_once_and_leaves_nothing_in_the_journal() {
     assert!(journal.began > 0 && journal.until > journal.began);
     let ruling = rule(&offer, &remembered, with_answer(journal, &yes()));
     assert_eq!(
-        ruling.decision.as_ref().map(|decision| decision.word),
+        ruling.decision.as_ref().map(|decision| decision.outcome),
         Some("approved")
     );
     // The guest does not receive the host's answer, and its own questions start with an empty
@@ -213,7 +213,7 @@ fn an_answer_other_than_yes_ends_the_call_or_asks_again() {
     ] {
         let ruling = answered(&answer);
         assert_eq!(
-            (refused(&ruling), ruling.decision.unwrap().word),
+            (refused(&ruling), ruling.decision.unwrap().outcome),
             (why, why.as_str()),
             "{answer}"
         );
@@ -277,7 +277,7 @@ fn the_rounds_and_the_time_are_bounded() {
         refused(&ruling),
         MissingApprovalReason::TimedOut(_)
     ));
-    assert_eq!(ruling.decision.unwrap().word, "timed-out");
+    assert_eq!(ruling.decision.unwrap().outcome, "timed-out");
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn the_first_approval_covers_only_its_session_or_caller() {
         assert_eq!(
             again.decision,
             Some(ApprovalDecision {
-                word: "remembered",
+                outcome: "remembered",
                 waited: None,
-                by: None
+                operator: None
             })
         );
         // Later questions of the plugin do not depend on the remembered approval, which may expire.
@@ -543,7 +543,7 @@ fn an_operator_who_answered_is_recorded_with_the_outcome() {
         );
         let decision = ruling.decision.unwrap();
         assert_eq!(
-            (decision.word, decision.by.as_deref()),
+            (decision.outcome, decision.operator.as_deref()),
             (word, Some("console"))
         );
         match ruling.step {
@@ -564,7 +564,7 @@ fn an_operator_who_answered_is_recorded_with_the_outcome() {
         // The rule of the grant remembers a yes from either side, and no other answer.
         let again = rule(&offer, &remembered, CallJournal::default());
         assert_eq!(
-            again.decision.unwrap().word,
+            again.decision.unwrap().outcome,
             if yes { "remembered" } else { "requested" }
         );
     }

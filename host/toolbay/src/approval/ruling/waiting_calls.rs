@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tokio::sync::oneshot;
 use toolbay_console::{ApprovalOutcome, WaitingApproval};
-use toolbay_mcp::{AnsweredElsewhere, OperatorAnswer};
+use toolbay_mcp::{OperatorAnswer, OperatorReply};
 use toolbay_model::Digest;
 
 use super::{APPROVAL_KEY, answer_json};
@@ -32,10 +32,10 @@ struct ApprovalTable {
 
 #[derive(Debug)]
 struct WaitingQuestion {
-    shown: WaitingApproval,
+    summary: WaitingApproval,
     /// Edition of the plugin and its grant at the time of the question.
     edition: Option<Digest>,
-    sender: oneshot::Sender<AnsweredElsewhere>,
+    sender: oneshot::Sender<OperatorReply>,
     /// Closed when the call leaves the table. By then, its question to the client is withdrawn.
     withdrawn: oneshot::Receiver<()>,
 }
@@ -59,16 +59,16 @@ pub(crate) struct ApprovalSubject {
 
 /// Removes a waiting call from the table when it is dropped.
 #[derive(Debug)]
-struct ApprovalPlace {
+struct WaitingCallGuard {
     id: u64,
-    all: WaitingApprovals,
+    table: WaitingApprovals,
     /// Closes the channel on drop.
-    _left: oneshot::Sender<()>,
+    _withdrawal: oneshot::Sender<()>,
 }
 
-impl Drop for ApprovalPlace {
+impl Drop for WaitingCallGuard {
     fn drop(&mut self) {
-        drop(self.all.lock().waiting.remove(&self.id));
+        drop(self.table.lock().waiting.remove(&self.id));
     }
 }
 
@@ -76,17 +76,17 @@ impl WaitingApprovals {
     /// Adds a call that can be answered here too. Returns `None` if too many calls wait, in total
     /// or of this caller.
     pub(crate) fn register(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
-        let mut all = self.lock();
-        let own = all
+        let mut table = self.lock();
+        let caller_count = table
             .waiting
             .values()
-            .filter(|one| one.shown.caller == subject.caller)
+            .filter(|one| one.summary.caller == subject.caller)
             .count();
-        if all.waiting.len() >= MAX_WAITING || own >= MAX_WAITING_PER_CALLER {
+        if table.waiting.len() >= MAX_WAITING || caller_count >= MAX_WAITING_PER_CALLER {
             return None;
         }
-        all.count += 1;
-        let id = all.count;
+        table.count += 1;
+        let id = table.count;
         let ApprovalSubject {
             caller,
             plugin,
@@ -95,7 +95,7 @@ impl WaitingApprovals {
             until,
             edition,
         } = subject;
-        let shown = WaitingApproval {
+        let summary = WaitingApproval {
             id,
             asked_at: SystemTime::now(),
             expires_at: until,
@@ -105,23 +105,23 @@ impl WaitingApprovals {
             question,
         };
         let (sender, receiver) = oneshot::channel();
-        let (left, withdrawn) = oneshot::channel();
-        all.waiting.insert(
+        let (withdrawal, withdrawn) = oneshot::channel();
+        table.waiting.insert(
             id,
             WaitingQuestion {
-                shown,
+                summary,
                 edition,
                 sender,
                 withdrawn,
             },
         );
-        drop(all);
+        drop(table);
         Some(OperatorAnswer::new(
             receiver,
-            ApprovalPlace {
+            WaitingCallGuard {
                 id,
-                all: self.clone(),
-                _left: left,
+                table: self.clone(),
+                _withdrawal: withdrawal,
             },
         ))
     }
@@ -131,7 +131,7 @@ impl WaitingApprovals {
         self.lock()
             .waiting
             .values()
-            .map(|one| one.shown.clone())
+            .map(|one| one.summary.clone())
             .collect()
     }
 
@@ -142,32 +142,32 @@ impl WaitingApprovals {
     pub(crate) async fn answer(
         &self,
         id: u64,
-        yes: bool,
-        by: &str,
-        may: impl FnOnce(&str) -> bool,
-        allowed: impl FnOnce(&WaitingApproval, Option<Digest>) -> ApprovalOutcome,
+        approved: bool,
+        operator: &str,
+        is_permitted: impl FnOnce(&str) -> bool,
+        outcome_if_approved: impl FnOnce(&WaitingApproval, Option<Digest>) -> ApprovalOutcome,
     ) -> ApprovalOutcome {
         let WaitingQuestion {
-            shown,
+            summary,
             edition,
             sender,
             withdrawn,
-        } = match self.take(id, may) {
+        } = match self.take(id, is_permitted) {
             Ok(one) => one,
-            Err(none) => return none,
+            Err(outcome) => return outcome,
         };
-        let given = AnsweredElsewhere {
+        let answer = OperatorReply {
             key: APPROVAL_KEY.to_owned(),
-            answer: answer_json(yes),
-            by: by.to_owned(),
+            answer: answer_json(approved),
+            operator: operator.to_owned(),
         };
-        if sender.send(given).is_err() || SystemTime::now() > shown.expires_at {
+        if sender.send(answer).is_err() || SystemTime::now() > summary.expires_at {
             return ApprovalOutcome::Gone;
         }
         // No value is ever sent: the channel closes when the entry is dropped.
         drop(withdrawn.await);
-        if yes {
-            allowed(&shown, edition)
+        if approved {
+            outcome_if_approved(&summary, edition)
         } else {
             ApprovalOutcome::Done
         }
@@ -177,14 +177,14 @@ impl WaitingApprovals {
     fn take(
         &self,
         id: u64,
-        may: impl FnOnce(&str) -> bool,
+        is_permitted: impl FnOnce(&str) -> bool,
     ) -> Result<WaitingQuestion, ApprovalOutcome> {
-        let mut all = self.lock();
-        let one = all.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
-        if !may(&one.shown.tool) {
+        let mut table = self.lock();
+        let question = table.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
+        if !is_permitted(&question.summary.tool) {
             return Err(ApprovalOutcome::Forbidden);
         }
-        all.waiting.remove(&id).ok_or(ApprovalOutcome::Gone)
+        table.waiting.remove(&id).ok_or(ApprovalOutcome::Gone)
     }
 
     // Held for a few comparisons and never across an await.
@@ -216,12 +216,12 @@ mod tests {
     }
 
     /// Answers a call while it waits for the answer.
-    async fn answered(
+    async fn answer_first(
         waiting: &WaitingApprovals,
         elsewhere: OperatorAnswer,
         yes: bool,
         by: &str,
-    ) -> (ApprovalOutcome, AnsweredElsewhere) {
+    ) -> (ApprovalOutcome, OperatorReply) {
         let id = waiting.list()[0].id;
         let taking = async {
             let mut elsewhere = Some(elsewhere);
@@ -247,14 +247,14 @@ mod tests {
             ApprovalOutcome::Gone,
             "the id was never used"
         );
-        let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
-        assert_eq!(said, ApprovalOutcome::Done);
+        let (outcome, given) = answer_first(&waiting, elsewhere, false, "ada").await;
+        assert_eq!(outcome, ApprovalOutcome::Done);
         assert_eq!(
             waiting.answer(id, true, "bob", |_| true, made).await,
             ApprovalOutcome::Gone
         );
         assert_eq!(
-            (given.key.as_str(), given.answer, given.by.as_str()),
+            (given.key.as_str(), given.answer, given.operator.as_str()),
             (APPROVAL_KEY, answer_json(false), "ada")
         );
     }
@@ -288,16 +288,16 @@ mod tests {
             waiting.answer(id, true, "ada", |_| true, made).await,
             ApprovalOutcome::Gone
         );
-        let of = |caller: usize| ApprovalSubject {
+        let subject_of = |caller: usize| ApprovalSubject {
             caller: format!("token:{caller}"),
             ..subject("erase")
         };
         let hostile: Vec<_> = (0..2 * MAX_WAITING)
-            .map_while(|_| waiting.register(of(0)))
+            .map_while(|_| waiting.register(subject_of(0)))
             .collect();
         assert_eq!(hostile.len(), MAX_WAITING_PER_CALLER);
         let others: Vec<_> = (1..)
-            .map_while(|caller| waiting.register(of(caller)))
+            .map_while(|caller| waiting.register(subject_of(caller)))
             .collect();
         assert_eq!(
             (others.len(), waiting.list().len()),
@@ -314,7 +314,7 @@ mod tests {
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
         assert!(futures_util::poll!(&mut answering).is_pending());
-        assert_eq!(elsewhere.close().unwrap().by, "ada");
+        assert_eq!(elsewhere.close().unwrap().operator, "ada");
         assert_eq!(answering.await, ApprovalOutcome::Done);
         let elsewhere = waiting.register(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());

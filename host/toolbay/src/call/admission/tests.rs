@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use toolbay_catalog::{ComponentContents, LoadedComponent, Plugin, PluginTerms};
 use toolbay_model::Limits;
-use toolbay_sandbox::{ComputePlace as _, PluginContext};
+use toolbay_sandbox::{ComputePermit as _, PluginContext};
 
 use super::*;
-use crate::limits::plugin_permits::PluginPlaces;
+use crate::limits::plugin_permits::PluginPermits;
 
 fn admission(calls: usize, calls_per_caller: usize, queue: usize) -> CallAdmission {
     let queue_timeout = Duration::from_millis(1);
@@ -45,7 +45,7 @@ pub(crate) async fn permit() -> CallPermit {
     let admission = admission(1, 1, 1);
     let client = admission.new_client("a");
     let plugin = plugin(1);
-    let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
+    let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_permits(&plugin));
     let record = CallerState::new(&plugin);
     admission
         .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
@@ -64,7 +64,8 @@ async fn each_of_the_three_limits_is_enforced() {
         let admission = admission(calls, calls_per_caller, 9);
         let client = admission.new_client("a");
         let plugin = plugin(concurrency);
-        let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
+        let activity =
+            PluginActivity::new(&plugin, admission.permits().new_plugin_permits(&plugin));
         let record = CallerState::new(&plugin);
         let first = admission
             .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
@@ -104,7 +105,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     );
     let client = admission.new_client("a");
     let one = plugin(9);
-    let activity = PluginActivity::new(&one, admission.permits().new_plugin_places(&one));
+    let activity = PluginActivity::new(&one, admission.permits().new_plugin_permits(&one));
     let record = CallerState::new(&one);
     let admit = |memory| admission.acquire(&client, &activity, &record, TOOL, memory);
     let first = admit(ByteSize::mib(6)).await.unwrap();
@@ -127,7 +128,7 @@ async fn the_memory_of_all_calls_is_bounded() {
     );
     let other = plugin(9);
     let elsewhere = admission.new_client("b");
-    let others = PluginActivity::new(&other, admission.permits().new_plugin_places(&other));
+    let others = PluginActivity::new(&other, admission.permits().new_plugin_permits(&other));
     let theirs = CallerState::new(&other);
     admission
         .acquire(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4))
@@ -160,8 +161,8 @@ fn the_queue_is_bounded() {
     assert!(admission.enter_queue(&client).is_ok());
 }
 
-fn many_tools(admission: &CallAdmission, concurrency: usize) -> PluginPlaces {
-    admission.permits().plugin_places(
+fn many_tools(admission: &CallAdmission, concurrency: usize) -> PluginPermits {
+    admission.permits().plugin_permits(
         to_permits(concurrency),
         ["t", "u"]
             .map(|name| target_party(TargetKind::Tool, name))
@@ -185,7 +186,7 @@ fn shared(server: ServerConfig) -> CallAdmission {
 async fn place(
     admission: &CallAdmission,
     client: &ClientAdmission,
-    places: &PluginPlaces,
+    places: &PluginPermits,
     tool: &str,
 ) -> CallPermit {
     let route = admission.permits().route(
@@ -202,7 +203,7 @@ async fn place(
 async fn is_busy(
     admission: &CallAdmission,
     client: &ClientAdmission,
-    places: &PluginPlaces,
+    places: &PluginPermits,
     tool: &str,
 ) -> bool {
     let next = std::pin::pin!(place(admission, client, places, tool));

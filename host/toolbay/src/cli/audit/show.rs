@@ -53,8 +53,8 @@ pub(in crate::cli) struct Filter {
 
 impl Filter {
     fn matches(&self, record: &Map<String, Value>) -> bool {
-        let says = |key: &str, wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| {
+        let field_matches = |key: &str, expected: &Option<String>| {
+            expected.as_ref().is_none_or(|wanted| {
                 text_field(record, key) == toolbay_audit::truncate_name(wanted)
             })
         };
@@ -62,17 +62,17 @@ impl Filter {
             humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| time >= since)
         });
         in_time
-            && says("tool", &self.tool)
-            && says("caller", &self.caller)
-            && says("plugin", &self.plugin)
-            && says("outcome", &self.outcome)
-            && says("event", &self.event)
+            && field_matches("tool", &self.tool)
+            && field_matches("caller", &self.caller)
+            && field_matches("plugin", &self.plugin)
+            && field_matches("outcome", &self.outcome)
+            && field_matches("event", &self.event)
     }
 }
 
 pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
     let mut out = String::new();
-    let mut waiting = 0;
+    let mut buffered_lines = 0;
     let mut unreadable = 0_u64;
     if !json {
         out.push_str(&render_row(
@@ -81,8 +81,8 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
         ));
     }
     let mut lines = MergedLines::open(folder)?;
-    for found in lines.by_ref() {
-        let found = found?;
+    for read_line in lines.by_ref() {
+        let found = read_line?;
         let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
             unreadable += 1;
             continue;
@@ -96,11 +96,11 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
         } else {
             out.push_str(&render_line(&record));
         }
-        waiting += 1;
-        if waiting == LINES_PER_WRITE {
+        buffered_lines += 1;
+        if buffered_lines == LINES_PER_WRITE {
             print(&out);
             out.clear();
-            waiting = 0;
+            buffered_lines = 0;
         }
     }
     print(&out);
@@ -123,14 +123,14 @@ fn render_line(record: &Map<String, Value>) -> String {
     let time = text_field(record, "time");
     // Drop fractions of a second.
     let time = time.split_once('.').map_or(time, |(time, _)| time);
-    let of = |key| text_field(record, key).to_owned();
+    let field = |key| text_field(record, key).to_owned();
     let columns = [
         time.to_owned(),
-        of("event"),
-        of("outcome"),
-        of("caller"),
-        of("plugin"),
-        of("tool"),
+        field("event"),
+        field("outcome"),
+        field("caller"),
+        field("plugin"),
+        field("tool"),
     ];
     render_row(columns, &render_details(record))
 }

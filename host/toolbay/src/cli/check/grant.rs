@@ -35,8 +35,11 @@ pub(super) fn render(imports: &[String], views: &UiAccess) -> Option<String> {
         .iter()
         .filter(|(prefix, _)| imported(prefix))
         .flat_map(|(_, lines)| *lines);
-    let asked = views.remedies();
-    let lines = asked.iter().map(String::as_str).chain(permissions.copied());
+    let view_permissions = views.remedies();
+    let lines = view_permissions
+        .iter()
+        .map(String::as_str)
+        .chain(permissions.copied());
     let lines: Vec<String> = lines.map(|line| format!("# {line}\n")).collect();
     (!lines.is_empty()).then(|| format!("[permissions]\n{TEMPLATE_ADVICE}\n{}", lines.concat()))
 }

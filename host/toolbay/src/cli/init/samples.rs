@@ -91,7 +91,7 @@ impl SampleChoice {
         }
     }
 
-    /// Parses a selection: names separated by commas, `all` or `none`.
+    /// Parses a selection: names separated by commas, `all` or `empty`.
     ///
     /// # Errors
     ///
@@ -110,17 +110,17 @@ impl SampleChoice {
             return Ok(Self::all(samples));
         }
         let mut files: Vec<PathBuf> = Vec::new();
-        for wanted in text.split(',').map(str::trim) {
+        for requested in text.split(',').map(str::trim) {
             let Some(file) = samples
                 .files
                 .iter()
-                .find(|file| sample_name(file) == wanted)
+                .find(|file| sample_name(file) == requested)
             else {
                 let names = samples.names();
-                match nearest(wanted, &names) {
-                    Some(name) => bail!("there is no sample {wanted:?}; did you mean {name:?}?"),
+                match nearest(requested, &names) {
+                    Some(name) => bail!("there is no sample {requested:?}; did you mean {name:?}?"),
                     None => bail!(
-                        "there is no sample {wanted:?}; there are {}, or use all or none",
+                        "there is no sample {requested:?}; there are {}, or use all or none",
                         names.join(", ")
                     ),
                 }
@@ -190,14 +190,19 @@ mod tests {
                 format!("there is no sample {unlike:?}; {rest}")
             );
         }
-        let none = samples(&[]);
+        let empty = samples(&[]);
         assert!(
-            SampleChoice::parse("qr", &none)
+            SampleChoice::parse("qr", &empty)
                 .unwrap_err()
                 .to_string()
                 .contains("--from")
         );
-        assert!(SampleChoice::parse("none", &none).unwrap().files.is_empty());
+        assert!(
+            SampleChoice::parse("none", &empty)
+                .unwrap()
+                .files
+                .is_empty()
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use toolbay_install::{
     redacted_connection,
 };
 
-use super::target::{InstallTarget, existing_spots};
+use super::target::{InstallTarget, existing_locations};
 use crate::cli::output::{print, print_json};
 
 /// Result for the entry.
@@ -36,12 +36,12 @@ pub(super) struct InstallReport {
     dialect: EntryFormat,
     pub(super) state: EntryState,
     /// If set, the change is only printed, not written.
-    pub(super) printed: bool,
+    pub(super) is_dry_run: bool,
     pub(super) backup: Option<PathBuf>,
     pub(super) entry: Option<Map<String, Value>>,
-    pub(super) next: Option<&'static str>,
+    pub(super) next_step: Option<&'static str>,
     /// Instruction where to paste text by hand, and the text.
-    pub(super) paste: Option<(&'static str, String)>,
+    pub(super) paste_hint: Option<(&'static str, String)>,
 }
 
 impl InstallReport {
@@ -52,13 +52,13 @@ impl InstallReport {
             scope: target.scope,
             name: name.to_owned(),
             file: file.to_owned(),
-            dialect: target.spot.entry_format,
+            dialect: target.location.entry_format,
             state: EntryState::Unchanged,
-            printed: false,
+            is_dry_run: false,
             backup: None,
             entry: None,
-            next: None,
-            paste: None,
+            next_step: None,
+            paste_hint: None,
         }
     }
 
@@ -68,7 +68,7 @@ impl InstallReport {
         let file = self.file.display();
         let title = self.client.title;
         let mut out = String::new();
-        let _ = match (self.state, self.printed, &self.entry) {
+        let _ = match (self.state, self.is_dry_run, &self.entry) {
             (EntryState::Unchanged, _, Some(_)) => {
                 writeln!(
                     out,
@@ -89,7 +89,7 @@ impl InstallReport {
                 writeln!(out, "removed the server {name} from {title}: {file}")
             }
         };
-        if self.printed
+        if self.is_dry_run
             && let Some(entry) = &self.entry
         {
             out += &entry_fragment(self.dialect, name, entry);
@@ -97,10 +97,12 @@ impl InstallReport {
         if let Some(backup) = &self.backup {
             let _ = writeln!(out, "the file as it was: {}", backup.display());
         }
-        if let (EntryState::Installed, false, Some(next)) = (self.state, self.printed, self.next) {
+        if let (EntryState::Installed, false, Some(next)) =
+            (self.state, self.is_dry_run, self.next_step)
+        {
             let _ = writeln!(out, "next: {next}");
         }
-        if let (EntryState::Installed, Some((where_to, text))) = (self.state, &self.paste) {
+        if let (EntryState::Installed, Some((where_to, text))) = (self.state, &self.paste_hint) {
             let _ = writeln!(out, "\n{where_to}:\n\n{text}");
         }
         out.truncate(out.trim_end().len());
@@ -120,10 +122,10 @@ impl InstallReport {
             "name": self.name,
             "file": self.file,
             "state": state,
-            "written": self.state != EntryState::Unchanged && !self.printed,
+            "written": self.state != EntryState::Unchanged && !self.is_dry_run,
             "backup": self.backup,
             "entry": self.entry,
-            "paste": self.paste.as_ref().map(|(where_to, text)| json!({"where": where_to, "text": text})),
+            "paste": self.paste_hint.as_ref().map(|(where_to, text)| json!({"where": where_to, "text": text})),
         })
     }
 }
@@ -151,9 +153,13 @@ pub(super) fn entry_fragment(
 
 /// Formats an entry as it appears in a file, without possible secrets.
 pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
-    entry_fragment(target.spot.entry_format, name, &redacted_connection(entry))
-        .trim_end()
-        .to_owned()
+    entry_fragment(
+        target.location.entry_format,
+        name,
+        &redacted_connection(entry),
+    )
+    .trim_end()
+    .to_owned()
 }
 
 /// Returns the question that must be confirmed before an entry is replaced.
@@ -174,13 +180,13 @@ pub(super) fn replace_question(
 
 /// Lists the clients, with whether they are present and whether the server is installed in them.
 pub(super) fn print_clients(
-    around: &PathEnvironment,
+    environment: &PathEnvironment,
     name: &EntryName,
     as_json: bool,
 ) -> anyhow::Result<ExitCode> {
     let rows: Vec<ReportRow> = CLIENTS
         .iter()
-        .flat_map(|client| client_rows(client, around, name))
+        .flat_map(|client| client_rows(client, environment, name))
         .collect();
     if as_json {
         print_json(&rows.iter().map(ReportRow::to_json).collect::<Vec<_>>())?;
@@ -198,7 +204,7 @@ pub(super) fn print_clients(
             "{:width$}  {:13}  {}",
             row.client.id,
             row.status_word(),
-            row.spot.file.display()
+            row.location.file.display()
         );
         if let Err(why) = &row.installed {
             let _ = writeln!(out, "{:width$}  ! {why}", "");
@@ -213,8 +219,8 @@ pub(super) fn print_clients(
 struct ReportRow {
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,
-    spot: ConfigurationPath,
-    found: bool,
+    location: ConfigurationPath,
+    is_found: bool,
     installed: Result<bool, FileError>,
 }
 
@@ -222,35 +228,35 @@ struct ReportRow {
 /// none.
 fn client_rows(
     client: &'static ClientConfiguration,
-    around: &PathEnvironment,
+    environment: &PathEnvironment,
     name: &EntryName,
 ) -> Vec<ReportRow> {
-    let row = |scope: ConfigurationScope, spot: &ConfigurationPath, found: bool| ReportRow {
+    let row = |scope: ConfigurationScope, location: &ConfigurationPath, is_found: bool| ReportRow {
         client,
         scope,
-        spot: spot.clone(),
-        found,
-        installed: is_installed(spot, name),
+        location: location.clone(),
+        is_found,
+        installed: is_installed(location, name),
     };
-    let users = client.configuration_paths(ConfigurationScope::User, around);
-    let there = existing_spots(client, &users);
-    let mut rows: Vec<ReportRow> = there
+    let user_locations = client.configuration_paths(ConfigurationScope::User, environment);
+    let existing = existing_locations(client, &user_locations);
+    let mut rows: Vec<ReportRow> = existing
         .into_iter()
         .map(|spot| row(ConfigurationScope::User, spot, true))
         .collect();
     if rows.is_empty() {
         rows.extend(
-            users
+            user_locations
                 .first()
                 .map(|spot| row(ConfigurationScope::User, spot, false)),
         );
     }
-    let project = client.configuration_paths(ConfigurationScope::Project, around);
+    let project_locations = client.configuration_paths(ConfigurationScope::Project, environment);
     let is_own = |spot: &&ConfigurationPath| {
-        spot.file.exists() && !users.iter().any(|user| user.file == spot.file)
+        spot.file.exists() && !user_locations.iter().any(|user| user.file == spot.file)
     };
     rows.extend(
-        project
+        project_locations
             .iter()
             .filter(is_own)
             .map(|spot| row(ConfigurationScope::Project, spot, true)),
@@ -258,9 +264,9 @@ fn client_rows(
     rows
 }
 
-fn is_installed(spot: &ConfigurationPath, name: &EntryName) -> Result<bool, FileError> {
-    let file = ConfigFile::read(&spot.file)?;
-    let document = ConfigurationText::parse(spot.entry_format, file.text().unwrap_or_default());
+fn is_installed(location: &ConfigurationPath, name: &EntryName) -> Result<bool, FileError> {
+    let file = ConfigFile::read(&location.file)?;
+    let document = ConfigurationText::parse(location.entry_format, file.text().unwrap_or_default());
     match document {
         Ok(document) => Ok(document.entry(name.as_str()).is_some()),
         Err(mistake) => Err(FileError::Mistake(mistake, file.path().to_owned())),
@@ -269,7 +275,7 @@ fn is_installed(spot: &ConfigurationPath, name: &EntryName) -> Result<bool, File
 
 impl ReportRow {
     fn status_word(&self) -> &'static str {
-        match (self.found, &self.installed) {
+        match (self.is_found, &self.installed) {
             (_, Ok(true)) => "installed",
             (true, Ok(false)) => "not installed",
             (true, Err(_)) => "not readable",
@@ -282,8 +288,8 @@ impl ReportRow {
             "client": self.client.id,
             "title": self.client.title,
             "scope": scope_word(self.scope),
-            "file": self.spot.file,
-            "found": self.found,
+            "file": self.location.file,
+            "found": self.is_found,
             "installed": self.installed.as_ref().ok(),
             "problem": self.installed.as_ref().err().map(ToString::to_string),
         })

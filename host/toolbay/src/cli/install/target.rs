@@ -16,10 +16,10 @@ use crate::cli::output::complain;
 pub(super) struct InstallTarget {
     pub(super) client: &'static ClientConfiguration,
     pub(super) scope: ConfigurationScope,
-    pub(super) spot: ConfigurationPath,
+    pub(super) location: ConfigurationPath,
     pub(super) file: ConfigFile,
     /// True if the client seems to be installed, or the user named the file.
-    pub(super) found: bool,
+    pub(super) is_found: bool,
 }
 
 /// Selects the configuration file of a client. `file_option` is the file that the user named, if
@@ -27,23 +27,23 @@ pub(super) struct InstallTarget {
 pub(super) fn find_target(
     client: &'static ClientConfiguration,
     scope: ConfigurationScope,
-    named: Option<&Path>,
-    around: &PathEnvironment,
+    file_option: Option<&Path>,
+    environment: &PathEnvironment,
 ) -> anyhow::Result<InstallTarget> {
     ensure!(
-        client.has(scope),
+        client.supports(scope),
         "{} has no configuration for a project; leave out --scope project",
         client.title
     );
-    let (spot, found) = if let Some(file) = named {
+    let (location, is_found) = if let Some(file) = file_option {
         (
-            client.configuration_at(&around.project.join(file), around),
+            client.configuration_at(&environment.project.join(file), environment),
             true,
         )
     } else {
-        let spots = client.configuration_paths(scope, around);
-        let there = existing_spots(client, &spots);
-        if let Some(other) = there.get(1) {
+        let locations = client.configuration_paths(scope, environment);
+        let existing = existing_locations(client, &locations);
+        if let Some(other) = existing.get(1) {
             complain(&format!(
                 "{} is also here: --file {}",
                 client.title,
@@ -51,47 +51,50 @@ pub(super) fn find_target(
             ));
         }
         // A project's configuration does not depend on whether the client is installed here.
-        let found = !there.is_empty() || scope == ConfigurationScope::Project;
-        let spot = there
+        let is_present = !existing.is_empty() || scope == ConfigurationScope::Project;
+        let first_location = existing
             .first()
             .copied()
-            .or(spots.first())
+            .or(locations.first())
             .context("the client has no configuration")?;
-        (spot.clone(), found)
+        (first_location.clone(), is_present)
     };
-    let users = client.configuration_paths(ConfigurationScope::User, around);
+    let user_locations = client.configuration_paths(ConfigurationScope::User, environment);
     ensure!(
-        scope == ConfigurationScope::User || !users.iter().any(|user| user.file == spot.file),
+        scope == ConfigurationScope::User
+            || !user_locations.iter().any(|user| user.file == location.file),
         "the current folder is the home folder, whose {} is the user's; leave out --scope project",
-        spot.file.display()
+        location.file.display()
     );
-    let file = ConfigFile::read(&spot.file)?;
+    let file = ConfigFile::read(&location.file)?;
     Ok(InstallTarget {
         client,
         scope,
-        spot,
+        location,
         file,
-        found,
+        is_found,
     })
 }
 
 /// Returns the existing configurations of a client among the possible ones.
-pub(super) fn existing_spots<'a>(
+pub(super) fn existing_locations<'a>(
     client: &ClientConfiguration,
-    spots: &'a [ConfigurationPath],
+    locations: &'a [ConfigurationPath],
 ) -> Vec<&'a ConfigurationPath> {
-    let is_there = |spot: &ConfigurationPath| {
+    let exists = |spot: &ConfigurationPath| {
         spot.file.exists() || spot.markers.iter().any(|folder| folder.is_dir())
     };
-    let there: Vec<&ConfigurationPath> = spots.iter().filter(|spot| is_there(spot)).collect();
+    let existing: Vec<&ConfigurationPath> = locations.iter().filter(|spot| exists(spot)).collect();
     // If only the client's program exists, its configuration is assumed at the default path.
-    let usual = spots
+    let default_location = locations
         .first()
         .filter(|spot| spot.system == OperatingSystem::Linux);
-    match usual {
-        Some(usual) if there.is_empty() && client.programs.iter().any(|name| has_program(name)) => {
+    match default_location {
+        Some(usual)
+            if existing.is_empty() && client.programs.iter().any(|name| has_program(name)) =>
+        {
             vec![usual]
         }
-        _ => there,
+        _ => existing,
     }
 }

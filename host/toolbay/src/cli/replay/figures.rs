@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use toolbay_recording::FigurePair;
 
 /// Formats the recorded and the replayed number, and the difference.
-pub(super) fn format_figure(figure: FigurePair, shown: fn(u64) -> String) -> String {
+pub(super) fn format_figure(figure: FigurePair, format_value: fn(u64) -> String) -> String {
     let FigurePair { recorded, replayed } = figure;
     if recorded == replayed {
-        return shown(recorded);
+        return format_value(recorded);
     }
     let change = match recorded {
         0 => String::new(),
@@ -23,7 +23,11 @@ pub(super) fn format_figure(figure: FigurePair, shown: fn(u64) -> String) -> Str
             (replayed as f64 / recorded as f64 - 1.0) * 100.0
         ),
     };
-    format!("{} → {}{change}", shown(recorded), shown(replayed))
+    format!(
+        "{} → {}{change}",
+        format_value(recorded),
+        format_value(replayed)
+    )
 }
 
 pub(super) fn format_bytes(size: u64) -> String {

@@ -35,9 +35,9 @@ pub(super) struct ReplayPlugins {
     sandbox: Sandbox,
     folder: PathBuf,
     /// Maximum size of a plugin file, in bytes.
-    largest: u64,
+    max_file_bytes: u64,
     rules: LoadPolicy,
-    instead: Option<PluginOverride>,
+    plugin_override: Option<PluginOverride>,
     loaded: BTreeMap<String, Result<Arc<ReplayPlugin>, String>>,
 }
 
@@ -53,16 +53,20 @@ impl ReplayPlugin {
 }
 
 impl ReplayPlugins {
-    pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<PluginOverride>) -> Self {
+    pub(super) fn new(
+        sandbox: Sandbox,
+        config: &Config,
+        plugin_override: Option<PluginOverride>,
+    ) -> Self {
         let folder = config.plugins.clone();
-        let largest = config.server.component_size.as_u64();
-        let rules = config.rules();
+        let max_file_bytes = config.server.component_size.as_u64();
+        let rules = config.load_policy();
         Self {
             sandbox,
             folder,
-            largest,
+            max_file_bytes,
             rules,
-            instead,
+            plugin_override,
             loaded: BTreeMap::new(),
         }
     }
@@ -73,15 +77,15 @@ impl ReplayPlugins {
     ///
     /// The plugin cannot be loaded. The message is the reason.
     pub(super) async fn get_or_load(&mut self, id: &str) -> Result<Arc<ReplayPlugin>, String> {
-        if let Some(known) = self.loaded.get(id) {
-            return known.clone();
+        if let Some(loaded) = self.loaded.get(id) {
+            return loaded.clone();
         }
         let loaded = self.load(id).await.map(Arc::new);
         self.loaded.entry(id.to_owned()).or_insert(loaded).clone()
     }
 
     async fn load(&self, id: &str) -> Result<ReplayPlugin, String> {
-        let file = match &self.instead {
+        let file = match &self.plugin_override {
             Some(instead) if instead.id == id => instead.file.clone(),
             // The name comes from the recording and is not trusted.
             _ if id.is_empty() || id.contains('/') || id.contains('\0') || id.starts_with('.') => {
@@ -93,7 +97,8 @@ impl ReplayPlugins {
             _ => self.folder.join(format!("{id}.wasm")),
         };
         let name = printable_path(&file);
-        let source = read_plugin_source(&file, self.largest).map_err(|error| error.to_string())?;
+        let source =
+            read_plugin_source(&file, self.max_file_bytes).map_err(|error| error.to_string())?;
         let digest = source.digest();
         let loaded = load_plugin(&self.sandbox, source, self.rules.clone(), &name)
             .await

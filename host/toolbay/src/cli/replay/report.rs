@@ -40,7 +40,7 @@ pub(super) enum ReplayStatus {
 pub(super) struct ReplayReport {
     file: String,
     /// Start time of the recording, and the version that started it.
-    began: Option<(String, String)>,
+    started: Option<(String, String)>,
     /// Number of calls that could not be recorded.
     pub(super) lost: u64,
     /// Number of calls that the options exclude.
@@ -50,13 +50,13 @@ pub(super) struct ReplayReport {
     /// The plugins that differ from the recorded ones.
     pub(super) changed: BTreeSet<String>,
     /// The listed calls: those that differ or cannot be replayed, up to the maximum.
-    calls: Vec<ShownCall>,
+    calls: Vec<ListedCall>,
     tools: BTreeMap<String, ToolSums>,
 }
 
 /// A call that differs or cannot be replayed.
 #[derive(Debug)]
-struct ShownCall {
+struct ListedCall {
     line: u64,
     number: u64,
     tool: String,
@@ -112,19 +112,19 @@ impl ReplayReport {
 
     /// Records the header of a recording. The first one counts.
     pub(super) fn record_header(&mut self, header: &RecordingHeader) {
-        let began = || {
+        let start = || {
             (
                 clean_line(&header.started, MAX_NAME_CHARS),
                 clean_line(&header.toolbay, MAX_NAME_CHARS),
             )
         };
-        self.began.get_or_insert_with(began);
+        self.started.get_or_insert_with(start);
     }
 
     /// Adds a call, which is in line `line` of the recording.
-    pub(super) fn add(&mut self, at: u64, call: &RecordedCall, status: ReplayStatus) {
+    pub(super) fn add(&mut self, line: u64, call: &RecordedCall, status: ReplayStatus) {
         let mut sums = ToolSums::default();
-        let is_shown = match &status {
+        let is_listed = match &status {
             ReplayStatus::Run(ReplayComparison {
                 verdict,
                 fuel,
@@ -154,9 +154,9 @@ impl ReplayReport {
             .entry(clean_line(&call.tool, MAX_REASON_BYTES))
             .or_default()
             .add(&sums);
-        if is_shown && self.calls.len() < MAX_SHOWN_CALLS {
-            self.calls.push(ShownCall {
-                line: at,
+        if is_listed && self.calls.len() < MAX_SHOWN_CALLS {
+            self.calls.push(ListedCall {
+                line,
                 number: call.number,
                 tool: clean_line(&call.tool, MAX_REASON_BYTES),
                 status,
@@ -190,9 +190,9 @@ impl ReplayReport {
     }
 
     fn total(&self) -> ToolSums {
-        let mut all = ToolSums::default();
-        self.tools.values().for_each(|tool| all.add(tool));
-        all
+        let mut total = ToolSums::default();
+        self.tools.values().for_each(|tool| total.add(tool));
+        total
     }
 
     /// Returns the number of calls that differ or cannot be replayed, but are not listed.
@@ -203,7 +203,7 @@ impl ReplayReport {
 
     fn to_text(&self) -> String {
         let mut out = String::new();
-        if let Some((started, version)) = &self.began {
+        if let Some((started, version)) = &self.started {
             let _ = writeln!(
                 out,
                 "{}: recorded from {started} by toolbay {version}",
@@ -239,12 +239,12 @@ impl ReplayReport {
             out,
             "\n{equal} equal, {differ} different, {not_replayable} not replayable"
         );
-        for (count, what) in [
+        for (count, label) in [
             (self.skipped, "skipped"),
             (self.lost, "lost while recording"),
         ] {
             if count > 0 {
-                let _ = write!(out, ", {} {what}", format_thousands(count));
+                let _ = write!(out, ", {} {label}", format_thousands(count));
             }
         }
         out.push('\n');
@@ -316,10 +316,10 @@ impl ReplayReport {
         let sums = self.total();
         json!({
             "file": self.file,
-            "recorded": self.began.as_ref().map(|(started, _)| started),
-            "toolbay": self.began.as_ref().map(|(_, version)| version),
+            "recorded": self.started.as_ref().map(|(started, _)| started),
+            "toolbay": self.started.as_ref().map(|(_, version)| version),
             "changed_plugins": self.changed,
-            "calls": self.calls.iter().map(ShownCall::to_json).collect::<Vec<_>>(),
+            "calls": self.calls.iter().map(ListedCall::to_json).collect::<Vec<_>>(),
             "more_calls": self.hidden_calls(),
             "tools": tools,
             "equal": sums.equal,
@@ -331,7 +331,7 @@ impl ReplayReport {
     }
 }
 
-impl ShownCall {
+impl ListedCall {
     fn write_text(&self, out: &mut String) {
         let Self {
             line: at,

@@ -14,7 +14,7 @@ use toolbay_model::{
 use toolbay_policy::Permissions;
 use toolbay_recording::{RecordedCall, ReplayedCall, error_result, reply_result, variable_digest};
 use toolbay_sandbox::{
-    CallContext, PluginContext, PluginRequest, ReplayTape, ReplayedValue, Sandbox, UncheckedReply,
+    CallContext, PluginContext, PluginRequest, ReplayInput, ReplayTape, Sandbox, UncheckedReply,
 };
 use toolbay_schema::JsonSchema;
 use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
@@ -65,9 +65,9 @@ impl CallReplayer {
             Ok(variables) => variables,
             Err(why) => return Ok(Err(vec![why])),
         };
-        let environment = replay_context(call, limits, &variables)?;
+        let plugin_context = replay_context(call, limits, &variables)?;
         let answers = call.answers.clone();
-        let tape = ReplayTape::replay(ReplayedValue {
+        let tape = ReplayTape::replay(ReplayInput {
             answers,
             variables,
             http: call.http,
@@ -86,8 +86,8 @@ impl CallReplayer {
         let sandbox = self.sandbox.clone();
         let plugin = Arc::clone(plugin);
         let name = call.name.clone();
-        let kept = call.kept.map(ByteSize::b);
-        let played = tape.clone();
+        let max_stored = call.kept.map(ByteSize::b);
+        let guest_tape = tape.clone();
         let running = self.sandbox.spawn(async move {
             let Some(tool) = plugin.tool(&name) else {
                 let message = format!(
@@ -96,7 +96,7 @@ impl CallReplayer {
                 );
                 return (json!({"error": "unknown-tool", "message": message}), None);
             };
-            let deadline = Instant::now() + environment.limits.timeout;
+            let deadline = Instant::now() + plugin_context.limits.timeout;
             let interrupt = Interrupt::with_deadline(deadline);
             match tool
                 .input
@@ -113,31 +113,37 @@ impl CallReplayer {
                 Err(_) => {
                     return (
                         error_result(&CallError::limit(Limit::Deadline(
-                            environment.limits.timeout,
+                            plugin_context.limits.timeout,
                         ))),
                         None,
                     );
                 }
             }
-            let entry = CallContext {
-                environment: &environment,
+            let context = CallContext {
+                environment: &plugin_context,
                 caller: None,
                 trace: None,
                 observer: Arc::new(NoopObserver),
                 answerable,
                 journal: Arc::new(journal),
                 deadline,
-                tape: played,
-                place: None,
+                tape: guest_tape,
+                compute_permit: None,
             };
-            let asked = PluginRequest::Tool {
+            let request = PluginRequest::Tool {
                 name: &tool.tool.name,
                 arguments: &arguments,
             };
-            let finished = sandbox.call(&plugin.prepared, entry, asked).await;
-            let limits = &environment.limits;
+            let finished = sandbox.call(&plugin.prepared, context, request).await;
+            let limits = &plugin_context.limits;
             let result = finished.result.and_then(|returned| {
-                check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt)
+                check_reply(
+                    returned,
+                    limits,
+                    max_stored,
+                    tool.output.as_ref(),
+                    &interrupt,
+                )
             });
             let result = match result {
                 Ok(Some(reply)) => reply_result(&reply),
@@ -171,11 +177,11 @@ impl CallReplayer {
 fn check_reply(
     returned: UncheckedReply,
     limits: &Limits,
-    kept: Option<ByteSize>,
+    max_stored: Option<ByteSize>,
     output: Option<&Arc<JsonSchema>>,
     interrupt: &Interrupt,
 ) -> Result<Option<CallReply>, CallError> {
-    let reply = returned.check(limits, kept, interrupt)?;
+    let reply = returned.check(limits, max_stored, interrupt)?;
     let Some((schema, value)) = pair_with_schema(output, reply.as_ref())? else {
         return Ok(reply);
     };
@@ -193,7 +199,7 @@ fn check_reply(
 ///
 /// A variable differs.
 fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String, String>, String> {
-    let own = |(name, digest): (&String, &String)| {
+    let check_variable = |(name, digest): (&String, &String)| {
         // A recording cannot disclose variables: it only receives values whose digest it already
         // contains.
         let value = std::env::var(name)
@@ -207,13 +213,16 @@ fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String
         };
         Ok((name.clone(), value.ok_or_else(differs)?))
     };
-    let own: BTreeMap<_, _> = call
+    let variables: BTreeMap<_, _> = call
         .answers
         .variables
         .iter()
-        .map(own)
+        .map(check_variable)
         .collect::<Result<_, String>>()?;
-    Ok(own.into_iter().chain(call.answers.marked.clone()).collect())
+    Ok(variables
+        .into_iter()
+        .chain(call.answers.marked.clone())
+        .collect())
 }
 
 /// Returns the context of the call, which the recorded answers complement.

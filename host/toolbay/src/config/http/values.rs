@@ -27,24 +27,24 @@ pub(super) fn address<'de, D: Deserializer<'de>>(
     deserializer
         .deserialize_str(StringVisitor {
             expected,
-            read: |text| text.parse().ok(),
+            parse: |text| text.parse().ok(),
         })
         .map(Some)
 }
 
 pub(super) fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let expected = "four octal digits from \"0000\" to \"0777\", such as \"0660\"";
-    let read = |text: &str| {
+    let parse = |text: &str| {
         let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
         u32::from_str_radix(digits?, 8).ok()
     };
-    deserializer.deserialize_str(StringVisitor { expected, read })
+    deserializer.deserialize_str(StringVisitor { expected, parse })
 }
 
 /// A visitor that parses a string into another type.
 struct StringVisitor<T> {
     expected: &'static str,
-    read: fn(&str) -> Option<T>,
+    parse: fn(&str) -> Option<T>,
 }
 
 impl<T> Visitor<'_> for StringVisitor<T> {
@@ -55,16 +55,17 @@ impl<T> Visitor<'_> for StringVisitor<T> {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        (self.read)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        (self.parse)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
 pub(super) fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     match Duration::read(deserializer, false)? {
-        brisk if brisk < MIN_KEEP_ALIVE => {
-            let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::format_duration);
+        interval if interval < MIN_KEEP_ALIVE => {
+            let [minimum, actual] =
+                [MIN_KEEP_ALIVE, interval].map(toolbay_model::text::format_duration);
             Err(D::Error::custom(format_args!(
-                "expected a duration of at least {least}, not {found}"
+                "expected a duration of at least {minimum}, not {actual}"
             )))
         }
         time => Ok(time),
@@ -114,9 +115,9 @@ pub(super) fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usi
             )
         }
 
-        fn visit_bool<E: serde::de::Error>(self, any: bool) -> Result<usize, E> {
-            if any {
-                Err(E::invalid_value(Unexpected::Bool(any), &self))
+        fn visit_bool<E: serde::de::Error>(self, enabled: bool) -> Result<usize, E> {
+            if enabled {
+                Err(E::invalid_value(Unexpected::Bool(enabled), &self))
             } else {
                 Ok(0)
             }

@@ -90,12 +90,12 @@ pub(super) fn headers<'de, D: Deserializer<'de>>(
     }
     let sources: Vec<(String, HeaderSource)> = match HeaderInput::deserialize(deserializer)? {
         HeaderInput::Table(table) => {
-            let read = |(name, value): (String, toml::Value)| {
+            let parse_entry = |(name, value): (String, toml::Value)| {
                 parse_source(&name, value).map(|source| (name, source))
             };
             table
                 .into_iter()
-                .map(read)
+                .map(parse_entry)
                 .collect::<Result<_, String>>()
                 .map_err(D::Error::custom)?
         }

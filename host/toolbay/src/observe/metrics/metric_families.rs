@@ -157,9 +157,9 @@ fn add_catalog_families(
     let CompileCounts {
         compiled,
         failed,
-        time,
-        found,
-        missed,
+        total_time: time,
+        cache_hits: found,
+        cache_misses: missed,
     } = *compilations;
     families.add_counter(
         "toolbay_catalog_updates",

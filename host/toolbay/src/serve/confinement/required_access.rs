@@ -46,12 +46,12 @@ pub(crate) struct ConfinementNeeds {
     pub(super) writable: WritablePaths,
     /// Writable paths that determine the server's rights, each as a clause.
     pub(super) overlaps: Vec<String>,
-    deciding: DecidingPaths,
+    policy_files: PolicyFiles,
 }
 
 /// Contents of the plugin folder that determine the server's rights, read once.
 #[derive(Debug, Default)]
-struct DecidingPaths {
+struct PolicyFiles {
     /// Readable grants, with the ids of their plugins.
     grants: Vec<(String, Grant)>,
     /// Symbolic links in the folder.
@@ -79,60 +79,61 @@ impl ConfinementNeeds {
             execute: program,
             ..ConfinementPlan::default()
         };
-        let deciding = DecidingPaths::read(&config.plugins)?;
-        read(config, &deciding, &mut plan);
+        let policy_files = PolicyFiles::read(&config.plugins)?;
+        add_common_access(config, &policy_files, &mut plan);
         let required = config.server.confine == Confine::Required;
-        let mut written: Vec<(String, PathBuf)> = Vec::new();
-        written.extend(
+        let mut writable_paths: Vec<(String, PathBuf)> = Vec::new();
+        writable_paths.extend(
             config
-                .own_folders()
+                .server_folders()
                 .into_iter()
                 .map(|(what, path)| (what.to_owned(), path)),
         );
         let folders = config.server.confine_folders.iter();
-        written.extend(folders.map(|path| ("server.confine_folders".to_owned(), path.clone())));
+        writable_paths
+            .extend(folders.map(|path| ("server.confine_folders".to_owned(), path.clone())));
         if config.learn {
-            written.push(("--learn".to_owned(), config.plugins.clone()));
+            writable_paths.push(("--learn".to_owned(), config.plugins.clone()));
         }
         let mut overlaps = Vec::new();
-        for (id, grant) in &deciding.grants {
+        for (id, grant) in &policy_files.grants {
             for mount in grant
                 .permissions
                 .mounts
                 .iter()
                 .filter(|mount| mount.access == MountAccess::ReadWrite)
             {
-                let place = (mount_label(id, mount), mount.host.clone());
+                let labeled_path = (mount_label(id, mount), mount.host.clone());
                 // The plugin will be refused, so the access is not needed.
-                let found = if mount.unguarded {
+                let mount_overlaps = if mount.allows_control_files {
                     Vec::new()
                 } else {
                     find_overlaps(
                         config,
-                        &deciding,
-                        &WritablePaths::new([place.clone()], required),
+                        &policy_files,
+                        &WritablePaths::new([labeled_path.clone()], required),
                     )
                 };
-                if found.is_empty() {
-                    written.push(place);
+                if mount_overlaps.is_empty() {
+                    writable_paths.push(labeled_path);
                 }
-                overlaps.extend(found);
+                overlaps.extend(mount_overlaps);
             }
         }
         plan.write
-            .extend(written.iter().map(|(_, path)| path.clone()));
+            .extend(writable_paths.iter().map(|(_, path)| path.clone()));
         // Where files can be removed, a grant can be removed, and with it its restrictions.
         if let Some(folder) = socket.and_then(socket_folder) {
             plan.remove.push(folder.clone());
-            written.push((SOCKET_FOLDER_LABEL.to_owned(), folder));
+            writable_paths.push((SOCKET_FOLDER_LABEL.to_owned(), folder));
         }
-        let writable = WritablePaths::new(written, required);
-        overlaps.extend(find_overlaps(config, &deciding, &writable));
+        let writable = WritablePaths::new(writable_paths, required);
+        overlaps.extend(find_overlaps(config, &policy_files, &writable));
         Self {
             plan,
             writable,
             overlaps,
-            deciding,
+            policy_files,
         }
         .check_overlaps()
     }
@@ -156,16 +157,16 @@ impl ConfinementNeeds {
         self.plan.remove.push(folder.clone());
         let writable = WritablePaths::new(
             [(SOCKET_FOLDER_LABEL.to_owned(), folder)],
-            self.writable.required,
+            self.writable.is_required,
         );
         self.overlaps
-            .extend(find_overlaps(config, &self.deciding, &writable));
+            .extend(find_overlaps(config, &self.policy_files, &writable));
         self.check_overlaps()
     }
 
     fn check_overlaps(self) -> Result<Self, ConfigError> {
         match self.overlaps.first() {
-            Some(overlap) if self.writable.required => Err(ConfigError::new(format!(
+            Some(overlap) if self.writable.is_required => Err(ConfigError::new(format!(
                 "server.confine = \"required\": {overlap}, so code that escaped from a plugin could change permissions; \
                  move one of them, or set server.confine = true"
             ))),
@@ -191,42 +192,43 @@ fn mount_label(id: &str, mount: &MountPermission) -> String {
 /// are reported per plugin when it is loaded.
 fn find_overlaps(
     config: &Config,
-    deciding: &DecidingPaths,
+    policy_files: &PolicyFiles,
     writable: &WritablePaths,
 ) -> Vec<String> {
-    let mut found: Vec<String> = writable
+    let mut overlaps: Vec<String> = writable
         .explain_folder_write("the plugin folder", &config.plugins)
         .into_iter()
         .collect();
-    let what = |path: &Path| {
+    let describe_path = |path: &Path| {
         if path == config.file {
             "the configuration".to_owned()
         } else {
             path.display().to_string()
         }
     };
-    found.extend(
+    overlaps.extend(
         config
             .watched_files()
             .iter()
-            .filter_map(|path| writable.explain_write(&what(path), path)),
+            .filter_map(|path| writable.explain_write(&describe_path(path), path)),
     );
-    if writable.required {
-        for path in &deciding.links {
+    if writable.is_required {
+        for path in &policy_files.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            found.extend(writable.explain_write(&format!("the target of the link {name}"), path));
+            overlaps
+                .extend(writable.explain_write(&format!("the target of the link {name}"), path));
         }
-        for (id, grant) in &deciding.grants {
+        for (id, grant) in &policy_files.grants {
             let programs = writable
                 .explain_program_writes(&config.plugins, &grant.secret_specs().unwrap_or_default());
-            found.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
+            overlaps.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
         }
     }
-    found
+    overlaps
 }
 
 /// Adds the paths that the server reads, and those that every server writes.
-fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
+fn add_common_access(config: &Config, policy_files: &PolicyFiles, plan: &mut ConfinementPlan) {
     plan.read.extend(SYSTEM_PATHS.map(PathBuf::from));
     plan.read.extend(
         CERTIFICATE_VARIABLES
@@ -241,10 +243,10 @@ fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
         .watched_files()
         .iter()
         .for_each(|path| add_path(&mut plan.read, path));
-    for path in &deciding.links {
+    for path in &policy_files.links {
         add_path(&mut plan.read, path);
     }
-    for (_, grant) in &deciding.grants {
+    for (_, grant) in &policy_files.grants {
         let mounts = grant
             .permissions
             .mounts
@@ -263,30 +265,30 @@ fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
     }
 }
 
-impl DecidingPaths {
+impl PolicyFiles {
     /// Reads the plugin folder. Skips a grant that is unreadable or invalid: its plugin is refused
     /// later. Blocks.
     fn read(folder: &Path) -> Result<Self, ConfigError> {
-        let cannot = |error: std::io::Error| {
+        let read_error = |error: std::io::Error| {
             ConfigError::new(format!(
                 "cannot read the plugin folder {}: {error}",
                 folder.display()
             ))
         };
-        let mut found = Self::default();
-        for entry in std::fs::read_dir(folder).map_err(cannot)? {
-            let path = entry.map_err(cannot)?.path();
+        let mut policy_files = Self::default();
+        for entry in std::fs::read_dir(folder).map_err(read_error)? {
+            let path = entry.map_err(read_error)?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             if let Some(id) = name.and_then(|name| name.strip_suffix(".toml")) {
-                found
+                policy_files
                     .grants
                     .extend(parse_grant_file(folder, id).map(|grant| (id.to_owned(), grant)));
             }
             if path.is_symlink() {
-                found.links.push(path);
+                policy_files.links.push(path);
             }
         }
-        Ok(found)
+        Ok(policy_files)
     }
 }
 
@@ -298,12 +300,12 @@ fn parse_grant_file(folder: &Path, id: &str) -> Option<Grant> {
 /// Adds `path`, as written and with links resolved, so that it can be read even after it was
 /// replaced.
 fn add_path(read: &mut Vec<PathBuf>, path: &Path) {
-    let written = std::path::absolute(path).ok();
-    for path in [written, path.canonicalize().ok()].into_iter().flatten() {
+    let absolute = std::path::absolute(path).ok();
+    for path in [absolute, path.canonicalize().ok()].into_iter().flatten() {
         // Programs replace a file or folder by renaming another one to it, which requires access to
         // the parent.
         match path.parent() {
-            Some(around) if !is_too_broad(around) => read.push(around.to_owned()),
+            Some(parent) if !is_too_broad(parent) => read.push(parent.to_owned()),
             _ => {}
         }
         read.push(path);

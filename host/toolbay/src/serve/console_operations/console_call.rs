@@ -18,27 +18,27 @@ use crate::observe::call_outcome::OutcomeLabel;
 
 /// Calls a tool. If the call requires approval, approves it if `approved_question` is the digest of
 /// the question. Otherwise, returns the question.
-pub(super) async fn call(
+pub(super) async fn call_tool(
     service: CallService,
     client: Arc<dyn ClientShare>,
     tool: String,
     arguments: Map<String, Value>,
     permitted: bool,
-    allowed: Option<Digest>,
+    approved_question: Option<Digest>,
 ) -> ConsoleCallOutcome {
-    let asks = requires_approval(&service.catalog().snapshot(), &tool);
-    let answerable = if asks {
+    let needs_approval = requires_approval(&service.catalog().snapshot(), &tool);
+    let answerable = if needs_approval {
         QuestionKindSet::default().with(QuestionKind::Form)
     } else {
         QuestionKindSet::default()
     };
-    let make = async |answerable: QuestionKindSet, journal: CallJournal| {
+    let run_call = async |answerable: QuestionKindSet, journal: CallJournal| {
         let request = CallRequest::Tool {
             name: tool.clone(),
             arguments: arguments.clone(),
         };
         let call = ClientCall {
-            permitted,
+            is_permitted: permitted,
             ..ClientCall::without_client(request, answerable, journal)
         };
         match client.enqueue(&tool) {
@@ -49,14 +49,14 @@ pub(super) async fn call(
             },
         }
     };
-    let mut answer = make(answerable, CallJournal::default()).await;
-    let Ok(CallReply::Questions(interview)) = &mut answer.result else {
+    let mut answer = run_call(answerable, CallJournal::default()).await;
+    let Ok(CallReply::Questions(round)) = &mut answer.result else {
         return call_outcome(answer);
     };
-    let Some(question) = ruling::question_text(&interview.questions) else {
+    let Some(question) = ruling::question_text(&round.questions) else {
         // These are the plugin's own questions, because its grant changed just now. No client can
         // answer them.
-        let kinds: Vec<_> = interview
+        let kinds: Vec<_> = round
             .questions
             .iter()
             .map(|question| question.kind)
@@ -68,14 +68,14 @@ pub(super) async fn call(
         });
     };
     let digest = Digest::new(Sha256::digest(&question).into());
-    if allowed != Some(digest) {
+    if approved_question != Some(digest) {
         return ConsoleCallOutcome::Question(question, digest);
     }
-    let mut journal = std::mem::take(&mut interview.journal);
+    let mut journal = std::mem::take(&mut round.journal);
     journal
         .answers
         .insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
-    call_outcome(make(QuestionKindSet::default(), journal).await)
+    call_outcome(run_call(QuestionKindSet::default(), journal).await)
 }
 
 /// Returns whether a call of the tool requires approval by a person.

@@ -69,12 +69,12 @@ pub(super) fn tool_row(offer: &ToolOffer) -> ToolRow {
 
 /// Returns the terms of a grant, except its permissions and the limits of a call, which are
 /// displayed separately.
-pub(super) fn grant_terms(granted: &GrantReport) -> Vec<String> {
-    let prefix = granted
+pub(super) fn grant_terms(grant: &GrantReport) -> Vec<String> {
+    let prefix = grant
         .prefix
         .iter()
         .map(|prefix| format!("prefix: {prefix}"));
-    prefix.chain(grant_text::term_lines(granted)).collect()
+    prefix.chain(grant_text::term_lines(grant)).collect()
 }
 
 /// Returns all limits, with their values and whether they differ from the default.
@@ -94,14 +94,14 @@ pub(super) fn audit_line(bytes: &[u8]) -> AuditLine {
             ..AuditLine::default()
         };
     };
-    let of = |key| clean_line(text_field(&record, key), MAX_LINE_BYTES);
+    let field = |key| clean_line(text_field(&record, key), MAX_LINE_BYTES);
     AuditLine {
-        time: of("time"),
-        event: of("event"),
-        outcome: of("outcome"),
-        caller: of("caller"),
-        plugin: of("plugin"),
-        tool: of("tool"),
+        time: field("time"),
+        event: field("event"),
+        outcome: field("outcome"),
+        caller: field("caller"),
+        plugin: field("plugin"),
+        tool: field("tool"),
         details: render_details(&record),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 use crate::testing::test_http_client::TestHttpClient;
 use crate::transport::http::HttpOptions;
 
@@ -67,7 +67,7 @@ fn an_event_id_of_another_server_is_none() {
 
 #[tokio::test]
 async fn the_name_of_what_is_asked_for_is_repeated() {
-    let client = TestHttpClient::new(Stub::new(), HttpOptions::default()).await;
+    let client = TestHttpClient::new(StubServer::new(), HttpOptions::default()).await;
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

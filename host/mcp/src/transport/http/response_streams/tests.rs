@@ -3,7 +3,7 @@
 use super::*;
 use crate::exchange::outbox::{self, Outbox};
 use crate::lists::access_rights::CallerRights;
-use crate::testing::stub_host::Stub;
+use crate::testing::stub_host::StubServer;
 
 const RESUME: Duration = Duration::from_mins(1);
 
@@ -14,7 +14,7 @@ fn responses(kept: usize) -> Arc<ResponseStreams> {
 fn ada() -> Arc<Caller> {
     Arc::new(Caller {
         name: "ada".to_owned(),
-        ..Caller::local(Stub::new().client(Caller::LOCAL))
+        ..Caller::local(StubServer::new().client(Caller::LOCAL))
     })
 }
 

@@ -45,7 +45,7 @@ impl RequestSpan {
         let now = SystemTime::now();
         let exchange = HttpExchange {
             span: own,
-            parent_span_id: call.span.clone(),
+            parent_span_id: call.span_id.clone(),
             method: if STANDARD_METHODS.contains(method) {
                 method.as_str()
             } else {

@@ -76,7 +76,7 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> CallSockets {
     )
 }
 
-async fn resolved(sockets: &mut CallSockets, name: &str) -> ResolvedName {
+async fn resolved(sockets: &mut CallSockets, name: &str) -> LookupResult {
     sockets.resolve(name)?.await
 }
 
@@ -107,9 +107,9 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
             && !connects(&sockets, "8.8.8.8:0")
     );
     assert!(connects(&sockets, "8.8.4.4:53") && !connects(&sockets, "8.8.4.4:443"));
-    let said = sockets.gate.denials.first_denial().unwrap();
+    let denial = sockets.gate.denials.first_denial().unwrap();
     assert_eq!(
-        said,
+        denial,
         "This tool may connect to an IP address only if its grant lists it."
     );
 }
@@ -165,31 +165,33 @@ async fn names_beyond_the_rules_are_not_resolved() {
 
 #[tokio::test]
 async fn lookups_of_a_call_are_bounded() {
-    let mut modest = sockets(&EXAMPLE, &[], 1 << 20);
+    let mut call_sockets = sockets(&EXAMPLE, &[], 1 << 20);
     assert_eq!(
-        resolved(&mut modest, "many.example.com")
+        resolved(&mut call_sockets, "many.example.com")
             .await
             .unwrap()
             .len(),
         MAX_ADDRESSES
     );
     for _ in 1..MAX_LOOKUPS {
-        resolved(&mut modest, "public.example.com").await.unwrap();
+        resolved(&mut call_sockets, "public.example.com")
+            .await
+            .unwrap();
     }
     assert_eq!(
-        resolved(&mut modest, "public.example.com").await,
+        resolved(&mut call_sockets, "public.example.com").await,
         Err(ResolveFailure::LimitReached)
     );
     assert!(
-        modest.account.peak() < (MAX_ADDRESSES + 2) * 2 * ADDRESS_MEMORY_BYTES,
+        call_sockets.memory_budget.peak() < (MAX_ADDRESSES + 2) * 2 * ADDRESS_MEMORY_BYTES,
         "resolving a name again reserves nothing"
     );
-    let mut poor = sockets(&EXAMPLE, &[], 100);
+    let mut without_memory = sockets(&EXAMPLE, &[], 100);
     assert_eq!(
-        resolved(&mut poor, "public.example.com").await,
+        resolved(&mut without_memory, "public.example.com").await,
         Err(ResolveFailure::LimitReached)
     );
-    assert!(!connects(&poor, "8.8.8.8:443"));
+    assert!(!connects(&without_memory, "8.8.8.8:443"));
 }
 
 /// Never has an answer.
@@ -210,22 +212,22 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
         rules,
         Vec::new(),
     );
-    let mut late = CallSockets::new(
+    let mut expiring = CallSockets::new(
         &silent,
         Arc::clone(&other.gate.denials),
         SideEffects::new(
             false,
             &Arc::default(),
             &Limits::DEFAULT,
-            &other.account,
+            &other.memory_budget,
             ReplayTape::default(),
         ),
         TcpTraffic::new(&Limits::DEFAULT),
-        other.account,
+        other.memory_budget,
         Instant::now(),
     );
     assert_eq!(
-        resolved(&mut late, "a.example.com").await,
+        resolved(&mut expiring, "a.example.com").await,
         Err(ResolveFailure::LimitReached)
     );
 }

@@ -50,10 +50,10 @@ async fn list_page(
     handle: &BucketHandle,
     cursor: Option<u64>,
 ) -> KeyValueResult<KeyResponse> {
-    let known = state.table().get(handle)?.last_cursor.clone();
-    let start = match (cursor, known) {
+    let last_cursor = state.table().get(handle)?.last_cursor.clone();
+    let start = match (cursor, last_cursor) {
         (None, _) => PageStart::First,
-        (Some(cursor), Some((known, key))) if cursor == known => PageStart::After(key),
+        (Some(cursor), Some((position, key))) if cursor == position => PageStart::After(key),
         (Some(cursor), _) => PageStart::Skip(cursor),
     };
     let page = match list_keys(state, handle, start).await? {

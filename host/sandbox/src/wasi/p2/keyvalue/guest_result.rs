@@ -33,9 +33,9 @@ pub(super) fn to_guest_result<T>(
             return Err(BudgetExceeded.into());
         }
         // Only the deadline stops an operation that the call still waits for.
-        Err(StateError::Stopped) => return Err(state.kept.deadline_limit().into()),
+        Err(StateError::Stopped) => return Err(state.keyvalue.deadline_limit().into()),
         Err(error) => error,
     };
-    state.kept.record_error(&error);
+    state.keyvalue.record_error(&error);
     Ok(Err(KeyValueError::Other(error.to_string())))
 }

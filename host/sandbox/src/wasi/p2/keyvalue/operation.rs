@@ -104,32 +104,32 @@ fn open_bucket(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandl
         .begin_read(OperationKind::State, || format!("open the bucket {name}"))?
     {
         EffectStart::Execute(number) => number,
-        EffectStart::Replay(answer) => {
+        EffectStart::Replay(result) => {
             return push_bucket(
                 state,
-                postcard::from_bytes(&answer)?,
+                postcard::from_bytes(&result)?,
                 KeyValueCall::replayed_bucket(name),
             );
         }
     };
-    let bucket = state.kept.open_bucket(name);
-    let answer = match &bucket {
+    let bucket = state.keyvalue.open_bucket(name);
+    let result = match &bucket {
         Ok(_) => Ok(()),
-        Err(closed) => Err(report_refusal(state, closed)),
+        Err(refusal) => Err(report_refusal(state, refusal)),
     };
     if number.is_recorded() {
-        state.effects.end(number, postcard::to_allocvec(&answer)?);
+        state.effects.end(number, postcard::to_allocvec(&result)?);
     }
-    push_bucket(state, answer, bucket.ok())
+    push_bucket(state, result, bucket.ok())
 }
 
 /// Returns the handle of an opened bucket.
 fn push_bucket(
     state: &mut StoreState,
-    answer: Result<(), KeyValueError>,
+    result: Result<(), KeyValueError>,
     bucket: Option<StateBucket>,
 ) -> KeyValueResult<BucketHandle> {
-    match (answer, bucket) {
+    match (result, bucket) {
         (Ok(()), Some(bucket)) => {
             let memory = state.memory_budget.reserve(BUCKET_MEMORY_BYTES)?;
             Ok(Ok(state.table().push(OpenBucket {
@@ -144,8 +144,8 @@ fn push_bucket(
 }
 
 /// Reports why a bucket cannot be opened, and returns the error for the guest.
-fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
-    let (why, remedy) = match closed {
+fn report_refusal(state: &StoreState, refusal: &BucketError) -> KeyValueError {
+    let (why, remedy) = match refusal {
         BucketError::Denied => ("This tool may not keep state.", Some(StateGrant::REMEDY)),
         BucketError::NoCaller => (
             "This tool keeps state for each caller, and this caller is not authenticated.",
@@ -160,7 +160,7 @@ fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
     state
         .outgoing_http
         .report_denial(DenialKind::State, why, remedy);
-    if matches!(closed, BucketError::Denied) {
+    if matches!(refusal, BucketError::Denied) {
         KeyValueError::AccessDenied
     } else {
         KeyValueError::Other(why.to_owned())
@@ -180,15 +180,15 @@ pub(super) async fn get_values(
     bucket: &StateBucket,
     keys: Vec<String>,
 ) -> KeyValueResult<Vec<Option<Vec<u8>>>> {
-    let begun = state.effects.begin(OperationKind::State, || {
+    let effect = state.effects.begin(OperationKind::State, || {
         describe_operation("get", bucket, &keys)
     })?;
-    run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else {
+    run_once(state, effect, async move |state| {
+        let Some((store, _)) = state.keyvalue.store() else {
             return Ok(Err(KeyValueError::AccessDenied));
         };
-        let paying = state.kept.start_operation();
-        to_guest_result(state, store.get(bucket, keys, paying.payer()).await)
+        let guard = state.keyvalue.start_operation();
+        to_guest_result(state, store.get(bucket, keys, guard.payer()).await)
     })
     .await
 }
@@ -218,15 +218,15 @@ async fn exists(
     key: String,
 ) -> KeyValueResult<bool> {
     let bucket = get_bucket(state, handle)?;
-    let begun = state.effects.begin(OperationKind::State, || {
+    let effect = state.effects.begin(OperationKind::State, || {
         describe_operation("exists", &bucket, [&key])
     })?;
-    run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else {
+    run_once(state, effect, async move |state| {
+        let Some((store, _)) = state.keyvalue.store() else {
             return Ok(Err(KeyValueError::AccessDenied));
         };
-        let paying = state.kept.start_operation();
-        to_guest_result(state, store.exists(&bucket, key, paying.payer()).await)
+        let guard = state.keyvalue.start_operation();
+        to_guest_result(state, store.exists(&bucket, key, guard.payer()).await)
     })
     .await
 }
@@ -237,15 +237,15 @@ pub(super) async fn list_keys(
     start: PageStart,
 ) -> KeyValueResult<KeyPage> {
     let bucket = get_bucket(state, handle)?;
-    let begun = state.effects.begin(OperationKind::State, || {
+    let effect = state.effects.begin(OperationKind::State, || {
         describe_operation("list keys", &bucket, [])
     })?;
-    run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else {
+    run_once(state, effect, async move |state| {
+        let Some((store, _)) = state.keyvalue.store() else {
             return Ok(Err(KeyValueError::AccessDenied));
         };
-        let paying = state.kept.start_operation();
-        to_guest_result(state, store.keys(&bucket, start, paying.payer()).await)
+        let guard = state.keyvalue.start_operation();
+        to_guest_result(state, store.keys(&bucket, start, guard.payer()).await)
     })
     .await
 }
@@ -266,17 +266,17 @@ pub(super) async fn apply_change_in(
 ) -> KeyValueResult<ChangeOutcome> {
     // The arguments were copied from the guest and wait in the queue.
     let _memory = state.memory_budget.reserve(change.bytes())?;
-    let begun = state
+    let effect = state
         .effects
         .begin(OperationKind::State, || describe_change(bucket, &change))?;
-    run_once(state, begun, async move |state| {
-        let Some((store, quota)) = state.kept.store() else {
+    run_once(state, effect, async move |state| {
+        let Some((store, quota)) = state.keyvalue.store() else {
             return Ok(Err(KeyValueError::AccessDenied));
         };
-        let paying = state.kept.start_operation();
+        let guard = state.keyvalue.start_operation();
         to_guest_result(
             state,
-            store.change(bucket, quota, change, paying.payer()).await,
+            store.change(bucket, quota, change, guard.payer()).await,
         )
     })
     .await
@@ -285,18 +285,18 @@ pub(super) async fn apply_change_in(
 /// Performs an operation, unless an earlier run or the recording of the call has its result.
 async fn run_once<T: Serialize + DeserializeOwned>(
     state: &mut StoreState,
-    begun: EffectStart,
+    effect: EffectStart,
     operation: impl AsyncFnOnce(&mut StoreState) -> KeyValueResult<T>,
 ) -> KeyValueResult<T> {
-    let number = match begun {
-        EffectStart::Replay(answer) => return Ok(postcard::from_bytes(&answer)?),
+    let number = match effect {
+        EffectStart::Replay(result) => return Ok(postcard::from_bytes(&result)?),
         EffectStart::Execute(number) => number,
     };
-    let answer = operation(state).await?;
+    let result = operation(state).await?;
     if number.is_recorded() {
-        state.effects.end(number, postcard::to_allocvec(&answer)?);
+        state.effects.end(number, postcard::to_allocvec(&result)?);
     }
-    Ok(answer)
+    Ok(result)
 }
 
 /// Describes an operation in terms that the plugin's author recognizes.
@@ -335,9 +335,8 @@ pub(super) async fn increment(
     delta: i128,
     range: RangeInclusive<i128>,
 ) -> KeyValueResult<i128> {
-    let changed =
-        apply_change(state, handle, BucketChange::Increment { key, delta, range }).await?;
-    Ok(changed.and_then(|outcome| match outcome {
+    let result = apply_change(state, handle, BucketChange::Increment { key, delta, range }).await?;
+    Ok(result.and_then(|outcome| match outcome {
         ChangeOutcome::Number(number) => Ok(number),
         ChangeOutcome::Done | ChangeOutcome::Conflict(_) => {
             Err(KeyValueError::Other("the store gave no number".to_owned()))

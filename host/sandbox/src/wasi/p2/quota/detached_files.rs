@@ -29,9 +29,9 @@ pub(super) struct DetachedFiles {
 impl DetachedFiles {
     /// Creates a file system that contains this file or directory, and returns its handle.
     pub(super) fn with_descriptor(descriptor: Descriptor) -> FsResult<(Self, OpenedFile)> {
-        let mut apart = Self::default();
-        let file = apart.table.push(descriptor)?;
-        Ok((apart, file))
+        let mut detached = Self::default();
+        let file = detached.table.push(descriptor)?;
+        Ok((detached, file))
     }
 
     pub(super) fn view(&mut self) -> WasiFilesystemCtxView<'_> {
@@ -56,31 +56,31 @@ pub(super) struct RemovedEntry(Option<Descriptor>);
 impl RemovedEntry {
     /// Returns the entry at a path; `None` if there is none.
     pub(super) async fn find(
-        apart: &mut DetachedFiles,
+        detached: &mut DetachedFiles,
         folder: &OpenedFile,
         path: &str,
     ) -> Option<Self> {
         let flags = PathFlags::empty();
-        let found = apart
+        let stat = detached
             .view()
             .stat_at(reborrow(folder), flags, path.to_owned())
             .await
             .ok()?;
-        if found.type_ != DescriptorType::RegularFile {
+        if stat.type_ != DescriptorType::RegularFile {
             return Some(Self(None));
         }
         // The open file shows afterwards whether this was its last name, and how long the file is.
         let open_flags = OpenFlags::empty();
         let read = DescriptorFlags::READ;
-        let opening = OpenRequest {
+        let request = OpenRequest {
             path_flags: flags,
             path: path.to_owned(),
             open_flags,
             flags: read,
         };
-        let opened = opening.open(&mut apart.view(), folder).await.ok();
+        let opened = request.open(&mut detached.view(), folder).await.ok();
         Some(Self(
-            opened.and_then(|opened| apart.table.delete(opened).ok()),
+            opened.and_then(|opened| detached.table.delete(opened).ok()),
         ))
     }
 
@@ -108,14 +108,14 @@ pub(super) async fn run_to_completion<T: Send + 'static>(
 
 /// Acquires the right to create an entry at this path. If the path exists, creating the entry fails
 /// anyway and needs no space.
-pub(super) async fn change_for_entry(
+pub(super) async fn acquire_entry_change(
     quota: &CallQuota,
-    apart: &mut DetachedFiles,
+    detached: &mut DetachedFiles,
     folder: &OpenedFile,
     path: &str,
 ) -> FsResult<ChangePermit> {
     let change = quota.ledger.change().await?;
-    if apart.exists(folder, path).await {
+    if detached.exists(folder, path).await {
         return Ok(change);
     }
     Ok(change.ensure_space(quota, ONE_ENTRY).await?)

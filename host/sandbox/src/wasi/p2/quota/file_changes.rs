@@ -23,7 +23,7 @@ pub(in crate::wasi::p2) fn note_file_change(state: &mut StoreState, file: &Opene
         .and_then(|quota| quota.bounds.bytes)
         .map(|(_, limit)| limit);
     if !matches!(limit, Some(Limit::ScratchSize(_))) {
-        state.effects.block_questions(AskBlocker::File);
+        state.effects.block_questions(AskBlocker::FileChange);
     }
 }
 
@@ -37,45 +37,45 @@ pub(super) fn writable_quota(
         return Ok(None);
     };
     let descriptor = state.filesystem().table.get(file)?.clone();
-    let read_only = match &descriptor {
+    let is_read_only = match &descriptor {
         Descriptor::File(file) => file.perms.write_not_permitted(),
         Descriptor::Dir(folder) => folder.perms.write_not_permitted(),
     };
-    Ok((!read_only).then_some((quota, descriptor)))
+    Ok((!is_read_only).then_some((quota, descriptor)))
 }
 
 /// Opens a file, which may create or truncate it.
 pub(in crate::wasi::p2) async fn open(
     quota: CallQuota,
     folder: Descriptor,
-    opening: OpenRequest,
+    request: OpenRequest,
 ) -> FsResult<Descriptor> {
-    let (mut apart, folder) = DetachedFiles::with_descriptor(folder)?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(folder)?;
     let mut change = quota.ledger.change().await?;
-    let creates = opening.open_flags.contains(OpenFlags::CREATE);
-    let there = apart
+    let creates = request.open_flags.contains(OpenFlags::CREATE);
+    let existing = detached
         .view()
-        .stat_at(reborrow(&folder), opening.path_flags, opening.path.clone())
+        .stat_at(reborrow(&folder), request.path_flags, request.path.clone())
         .await;
-    let missing =
-        matches!(&there, Err(error) if matches!(error.downcast_ref(), Some(ErrorCode::NoEntry)));
-    if creates && missing {
+    let is_missing =
+        matches!(&existing, Err(error) if matches!(error.downcast_ref(), Some(ErrorCode::NoEntry)));
+    if creates && is_missing {
         change = change.ensure_space(&quota, ONE_ENTRY).await?;
     }
-    let before = there.map_or(0, |found| found.size);
-    let truncates = opening.open_flags.contains(OpenFlags::TRUNCATE);
+    let old_size = existing.map_or(0, |stat| stat.size);
+    let truncates = request.open_flags.contains(OpenFlags::TRUNCATE);
     run_to_completion(async move {
-        let opened = opening.open(&mut apart.view(), &folder).await?;
-        let opened = apart.table.delete(opened)?;
-        if creates && missing {
+        let handle = request.open(&mut detached.view(), &folder).await?;
+        let descriptor = detached.table.delete(handle)?;
+        if creates && is_missing {
             change.add_entries(1);
         } else if truncates
-            && let Descriptor::File(file) = &opened
-            && let Ok(found) = rustix::fs::fstat(&*file.file)
+            && let Descriptor::File(file) = &descriptor
+            && let Ok(stat) = rustix::fs::fstat(&*file.file)
         {
-            change.update_length(inode_id(&found), before, file_length(&found));
+            change.update_length(inode_id(&stat), old_size, file_length(&stat));
         }
-        Ok(opened)
+        Ok(descriptor)
     })
     .await
 }

@@ -5,23 +5,23 @@ use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
 
 use super::detached_files::{
-    DetachedFiles, RemovedEntry, change_for_entry, reborrow, run_to_completion,
+    DetachedFiles, RemovedEntry, acquire_entry_change, reborrow, run_to_completion,
 };
 use super::file_changes::{note_file_change, writable_quota};
 use crate::context::usage_ledger::CallQuota;
 use crate::store::state::StoreState;
 use crate::wasi::p2::open_at::OpenedFile;
-use crate::wasi::p2::path_denial::UsedPath;
+use crate::wasi::p2::path_denial::PathAccess;
 
 pub(super) async fn create_folder(
     state: &mut StoreState,
     folder: OpenedFile,
     path: String,
 ) -> FsResult<()> {
-    let at = UsedPath::for_change(&folder, &path);
-    at.check_mounted(state)?;
-    let made = create_folder_in(state, folder, path).await;
-    at.report_if_prohibited(state, made).await
+    let path_access = PathAccess::for_change(&folder, &path);
+    path_access.check_mounted(state)?;
+    let result = create_folder_in(state, folder, path).await;
+    path_access.report_if_prohibited(state, result).await
 }
 
 async fn create_folder_in(
@@ -33,10 +33,10 @@ async fn create_folder_in(
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().create_directory_at(folder, path).await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(descriptor)?;
-    let change = change_for_entry(&quota, &mut apart, &folder, &path).await?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(descriptor)?;
+    let change = acquire_entry_change(&quota, &mut detached, &folder, &path).await?;
     run_to_completion(async move {
-        apart.view().create_directory_at(folder, path).await?;
+        detached.view().create_directory_at(folder, path).await?;
         change.add_entries(1);
         Ok(())
     })
@@ -49,10 +49,10 @@ pub(super) async fn symlink(
     target: String,
     path: String,
 ) -> FsResult<()> {
-    let at = UsedPath::for_change(&folder, &path);
-    at.check_mounted(state)?;
-    let made = symlink_in(state, folder, target, path).await;
-    at.report_if_prohibited(state, made).await
+    let path_access = PathAccess::for_change(&folder, &path);
+    path_access.check_mounted(state)?;
+    let result = symlink_in(state, folder, target, path).await;
+    path_access.report_if_prohibited(state, result).await
 }
 
 async fn symlink_in(
@@ -65,10 +65,10 @@ async fn symlink_in(
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().symlink_at(folder, target, path).await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(descriptor)?;
-    let change = change_for_entry(&quota, &mut apart, &folder, &path).await?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(descriptor)?;
+    let change = acquire_entry_change(&quota, &mut detached, &folder, &path).await?;
     run_to_completion(async move {
-        apart.view().symlink_at(folder, target, path).await?;
+        detached.view().symlink_at(folder, target, path).await?;
         change.add_entries(1);
         Ok(())
     })
@@ -92,8 +92,8 @@ enum FolderPair {
 fn check_pair(state: &mut StoreState, from: &OpenedFile, to: &OpenedFile) -> FsResult<FolderPair> {
     match (writable_quota(state, from)?, writable_quota(state, to)?) {
         (None, None) => Ok(FolderPair::NoQuota),
-        (Some((one, from)), Some((two, to))) if one.shares_ledger(&two) => {
-            Ok(FolderPair::SameQuota(two, [from, to]))
+        (Some((from_quota, from)), Some((to_quota, to))) if from_quota.shares_ledger(&to_quota) => {
+            Ok(FolderPair::SameQuota(to_quota, [from, to]))
         }
         _ => Err(ErrorCode::CrossDevice.into()),
     }
@@ -104,19 +104,21 @@ pub(super) async fn link(
     folder: OpenedFile,
     flags: PathFlags,
     path: String,
-    to: OpenedFile,
-    name: String,
+    target_folder: OpenedFile,
+    target_name: String,
 ) -> FsResult<()> {
-    let both = [
-        UsedPath::for_change(&folder, &path),
-        UsedPath::for_change(&to, &name),
+    let path_accesses = [
+        PathAccess::for_change(&folder, &path),
+        PathAccess::for_change(&target_folder, &target_name),
     ];
-    both.iter().try_for_each(|at| at.check_mounted(state))?;
-    let mut made = link_in(state, folder, flags, path, to, name).await;
-    for at in both {
-        made = at.report_if_prohibited(state, made).await;
+    path_accesses
+        .iter()
+        .try_for_each(|path_access| path_access.check_mounted(state))?;
+    let mut result = link_in(state, folder, flags, path, target_folder, target_name).await;
+    for path_access in path_accesses {
+        result = path_access.report_if_prohibited(state, result).await;
     }
-    made
+    result
 }
 
 async fn link_in(
@@ -128,17 +130,22 @@ async fn link_in(
     name: String,
 ) -> FsResult<()> {
     note_file_change(state, &to);
-    let FolderPair::SameQuota(quota, [from, into]) = check_pair(state, &folder, &to)? else {
+    let FolderPair::SameQuota(quota, [from_descriptor, to_descriptor]) =
+        check_pair(state, &folder, &to)?
+    else {
         return state
             .filesystem()
             .link_at(folder, flags, path, to, name)
             .await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(from)?;
-    let to = apart.table.push(into)?;
-    let change = change_for_entry(&quota, &mut apart, &to, &name).await?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(from_descriptor)?;
+    let to = detached.table.push(to_descriptor)?;
+    let change = acquire_entry_change(&quota, &mut detached, &to, &name).await?;
     run_to_completion(async move {
-        apart.view().link_at(folder, flags, path, to, name).await?;
+        detached
+            .view()
+            .link_at(folder, flags, path, to, name)
+            .await?;
         change.add_entries(1);
         Ok(())
     })
@@ -149,19 +156,21 @@ pub(super) async fn rename(
     state: &mut StoreState,
     folder: OpenedFile,
     path: String,
-    to: OpenedFile,
-    name: String,
+    target_folder: OpenedFile,
+    target_name: String,
 ) -> FsResult<()> {
-    let both = [
-        UsedPath::for_change(&folder, &path),
-        UsedPath::for_change(&to, &name),
+    let path_accesses = [
+        PathAccess::for_change(&folder, &path),
+        PathAccess::for_change(&target_folder, &target_name),
     ];
-    both.iter().try_for_each(|at| at.check_mounted(state))?;
-    let mut made = rename_in(state, folder, path, to, name).await;
-    for at in both {
-        made = at.report_if_prohibited(state, made).await;
+    path_accesses
+        .iter()
+        .try_for_each(|path_access| path_access.check_mounted(state))?;
+    let mut result = rename_in(state, folder, path, target_folder, target_name).await;
+    for path_access in path_accesses {
+        result = path_access.report_if_prohibited(state, result).await;
     }
-    made
+    result
 }
 
 async fn rename_in(
@@ -172,23 +181,25 @@ async fn rename_in(
     name: String,
 ) -> FsResult<()> {
     note_file_change(state, &folder);
-    let FolderPair::SameQuota(quota, [from, into]) = check_pair(state, &folder, &to)? else {
+    let FolderPair::SameQuota(quota, [from_descriptor, to_descriptor]) =
+        check_pair(state, &folder, &to)?
+    else {
         return state.filesystem().rename_at(folder, path, to, name).await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(from)?;
-    let to = apart.table.push(into)?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(from_descriptor)?;
+    let to = detached.table.push(to_descriptor)?;
     let change = quota.ledger.change().await?;
     run_to_completion(async move {
-        let replaced = RemovedEntry::find(&mut apart, &to, &name).await;
+        let replaced_entry = RemovedEntry::find(&mut detached, &to, &name).await;
         // If both paths name the same file, renaming keeps both.
-        let same = {
+        let is_same_file = {
             let flags = PathFlags::empty();
-            let old = apart.view().metadata_hash_at(reborrow(&folder), flags, path.clone()).await;
-            let new = apart.view().metadata_hash_at(reborrow(&to), flags, name.clone()).await;
+            let old = detached.view().metadata_hash_at(reborrow(&folder), flags, path.clone()).await;
+            let new = detached.view().metadata_hash_at(reborrow(&to), flags, name.clone()).await;
             matches!((old, new), (Ok(old), Ok(new)) if (old.lower, old.upper) == (new.lower, new.upper))
         };
-        apart.view().rename_at(folder, path, to, name).await?;
-        if let (Some(replaced), false) = (replaced, same) {
+        detached.view().rename_at(folder, path, to, name).await?;
+        if let (Some(replaced), false) = (replaced_entry, is_same_file) {
             replaced.record_removal(&change);
         }
         Ok(())
@@ -201,10 +212,10 @@ pub(super) async fn unlink(
     folder: OpenedFile,
     path: String,
 ) -> FsResult<()> {
-    let at = UsedPath::for_change(&folder, &path);
-    at.check_mounted(state)?;
-    let made = unlink_in(state, folder, path).await;
-    at.report_if_prohibited(state, made).await
+    let path_access = PathAccess::for_change(&folder, &path);
+    path_access.check_mounted(state)?;
+    let result = unlink_in(state, folder, path).await;
+    path_access.report_if_prohibited(state, result).await
 }
 
 async fn unlink_in(state: &mut StoreState, folder: OpenedFile, path: String) -> FsResult<()> {
@@ -212,13 +223,13 @@ async fn unlink_in(state: &mut StoreState, folder: OpenedFile, path: String) -> 
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().unlink_file_at(folder, path).await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(descriptor)?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(descriptor)?;
     let change = quota.ledger.change().await?;
     run_to_completion(async move {
-        let found = RemovedEntry::find(&mut apart, &folder, &path).await;
-        apart.view().unlink_file_at(folder, path).await?;
-        if let Some(found) = found {
-            found.record_removal(&change);
+        let removed = RemovedEntry::find(&mut detached, &folder, &path).await;
+        detached.view().unlink_file_at(folder, path).await?;
+        if let Some(entry) = removed {
+            entry.record_removal(&change);
         }
         Ok(())
     })
@@ -230,10 +241,10 @@ pub(super) async fn remove_folder(
     folder: OpenedFile,
     path: String,
 ) -> FsResult<()> {
-    let at = UsedPath::for_change(&folder, &path);
-    at.check_mounted(state)?;
-    let made = remove_folder_in(state, folder, path).await;
-    at.report_if_prohibited(state, made).await
+    let path_access = PathAccess::for_change(&folder, &path);
+    path_access.check_mounted(state)?;
+    let result = remove_folder_in(state, folder, path).await;
+    path_access.report_if_prohibited(state, result).await
 }
 
 async fn remove_folder_in(
@@ -245,10 +256,10 @@ async fn remove_folder_in(
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().remove_directory_at(folder, path).await;
     };
-    let (mut apart, folder) = DetachedFiles::with_descriptor(descriptor)?;
+    let (mut detached, folder) = DetachedFiles::with_descriptor(descriptor)?;
     let change = quota.ledger.change().await?;
     run_to_completion(async move {
-        apart.view().remove_directory_at(folder, path).await?;
+        detached.view().remove_directory_at(folder, path).await?;
         change.add_entries(-1);
         Ok(())
     })

@@ -42,22 +42,25 @@ enum ResizeAttempt<F, T> {
 pub(super) async fn resize<T: Send + 'static>(
     quota: CallQuota,
     file: Arc<File>,
-    to: impl Fn(u64) -> u64 + Send + Copy + 'static,
-    make: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
+    new_length: impl Fn(u64) -> u64 + Send + Copy + 'static,
+    change_file: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let change = quota.ledger.change().await?;
-    let attempt = move |change: ChangePermit, quota: CallQuota, file: Arc<File>, make, last| {
-        // The thread continues if the call ends.
-        tokio::task::spawn_blocking(move || try_resize(change, &quota, &file, to, make, last))
-    };
-    match attempt(change, quota.clone(), Arc::clone(&file), make, false)
+    let attempt =
+        move |change: ChangePermit, quota: CallQuota, file: Arc<File>, change_file, is_last| {
+            // The thread continues if the call ends.
+            tokio::task::spawn_blocking(move || {
+                try_resize(change, &quota, &file, new_length, change_file, is_last)
+            })
+        };
+    match attempt(change, quota.clone(), Arc::clone(&file), change_file, false)
         .await
         .map_err(io::Error::other)??
     {
         ResizeAttempt::Done(value) => Ok(value),
-        ResizeAttempt::Full(change, make) => {
+        ResizeAttempt::Full(change, change_file) => {
             let change = change.rescan().await?;
-            match attempt(change, quota, file, make, true)
+            match attempt(change, quota, file, change_file, true)
                 .await
                 .map_err(io::Error::other)??
             {
@@ -72,20 +75,21 @@ fn try_resize<T, F: FnOnce(&File) -> io::Result<T>>(
     change: ChangePermit,
     quota: &CallQuota,
     file: &File,
-    to: impl Fn(u64) -> u64,
-    make: F,
-    last: bool,
+    new_length: impl Fn(u64) -> u64,
+    change_file: F,
+    is_last: bool,
 ) -> io::Result<ResizeAttempt<F, T>> {
     let before = file_length(&fstat(file)?);
-    let more = DirectoryUsage {
-        bytes: to(before).saturating_sub(before),
+    let growth = DirectoryUsage {
+        bytes: new_length(before).saturating_sub(before),
         entries: 0,
     };
-    if !last && change.exceeded_bound(&quota.bounds, more).is_some() && change.may_gain_space() {
-        return Ok(ResizeAttempt::Full(change, make));
+    if !is_last && change.exceeded_bound(&quota.bounds, growth).is_some() && change.may_gain_space()
+    {
+        return Ok(ResizeAttempt::Full(change, change_file));
     }
-    change.check_space(quota, more)?;
-    let result = make(file);
+    change.check_space(quota, growth)?;
+    let result = change_file(file);
     let after = fstat(file)?;
     change.update_length(inode_id(&after), before, file_length(&after));
     result.map(ResizeAttempt::Done)
@@ -96,22 +100,22 @@ pub(super) async fn write(
     quota: CallQuota,
     file: Arc<File>,
     bytes: Bytes,
-    at: WriteOffset,
+    start: WriteOffset,
 ) -> io::Result<usize> {
-    let more = bytes.len() as u64;
-    let to = move |length: u64| match at {
+    let byte_count = bytes.len() as u64;
+    let new_length = move |length: u64| match start {
         // An empty write does not extend a file, at any offset.
-        _ if more == 0 => length,
-        WriteOffset::Offset(offset) => offset.saturating_add(more).max(length),
-        WriteOffset::End => length.saturating_add(more),
+        _ if byte_count == 0 => length,
+        WriteOffset::Offset(offset) => offset.saturating_add(byte_count).max(length),
+        WriteOffset::End => length.saturating_add(byte_count),
     };
-    let write = move |file: &File| {
-        let mut left = bytes.as_ref();
-        let mut offset = at;
-        while !left.is_empty() {
+    let write_all = move |file: &File| {
+        let mut remaining = bytes.as_ref();
+        let mut offset = start;
+        while !remaining.is_empty() {
             let written = match offset {
-                WriteOffset::Offset(at) => file.write_at(left, at),
-                WriteOffset::End => append(file, left),
+                WriteOffset::Offset(position) => file.write_at(remaining, position),
+                WriteOffset::End => append(file, remaining),
             };
             let written = match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -120,14 +124,14 @@ pub(super) async fn write(
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            left = left.get(written..).unwrap_or_default();
-            if let WriteOffset::Offset(at) = &mut offset {
-                *at = at.saturating_add(written as u64);
+            remaining = remaining.get(written..).unwrap_or_default();
+            if let WriteOffset::Offset(position) = &mut offset {
+                *position = position.saturating_add(written as u64);
             }
         }
         Ok(bytes.len())
     };
-    resize(quota, file, to, write).await
+    resize(quota, file, new_length, write_all).await
 }
 
 fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
@@ -143,11 +147,11 @@ fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
 pub(in crate::wasi::p2) struct QuotaWriter {
     quota: CallQuota,
     file: Arc<File>,
-    at: WriteOffset,
-    state: WriteFuture,
+    offset: WriteOffset,
+    state: QuotaWriterState,
 }
 
-enum WriteFuture {
+enum QuotaWriterState {
     Ready,
     /// A write in progress. Dropping it cancels a write that is still waiting.
     Pending(PendingWrite),
@@ -173,20 +177,20 @@ impl QuotaWriter {
         if file.perms.write_not_permitted() {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let at = offset.map_or(WriteOffset::End, WriteOffset::Offset);
+        let start = offset.map_or(WriteOffset::End, WriteOffset::Offset);
         Ok(Self {
             quota,
             file: Arc::clone(&file.file),
-            at,
-            state: WriteFuture::Ready,
+            offset: start,
+            state: QuotaWriterState::Ready,
         })
     }
 
     /// Returns the error of the previous write, once.
     fn take_failure(&mut self) -> StreamResult<()> {
-        match mem::replace(&mut self.state, WriteFuture::Closed) {
-            WriteFuture::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
-            WriteFuture::Closed => Err(StreamError::Closed),
+        match mem::replace(&mut self.state, QuotaWriterState::Closed) {
+            QuotaWriterState::Failed(error) => Err(StreamError::LastOperationFailed(error.into())),
+            QuotaWriterState::Closed => Err(StreamError::Closed),
             state => {
                 self.state = state;
                 Ok(())
@@ -198,18 +202,18 @@ impl QuotaWriter {
 #[async_trait]
 impl Pollable for QuotaWriter {
     async fn ready(&mut self) {
-        let WriteFuture::Pending(PendingWrite(writing)) = &mut self.state else {
+        let QuotaWriterState::Pending(PendingWrite(task)) = &mut self.state else {
             return;
         };
-        self.state = match writing.await {
+        self.state = match task.await {
             Ok(Ok(written)) => {
-                if let WriteOffset::Offset(at) = &mut self.at {
-                    *at = at.saturating_add(written as u64);
+                if let WriteOffset::Offset(position) = &mut self.offset {
+                    *position = position.saturating_add(written as u64);
                 }
-                WriteFuture::Ready
+                QuotaWriterState::Ready
             }
-            Ok(Err(error)) => WriteFuture::Failed(error),
-            Err(error) => WriteFuture::Failed(io::Error::other(error)),
+            Ok(Err(error)) => QuotaWriterState::Failed(error),
+            Err(error) => QuotaWriterState::Failed(io::Error::other(error)),
         };
     }
 }
@@ -218,13 +222,18 @@ impl Pollable for QuotaWriter {
 impl OutputStream for QuotaWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         match self.state {
-            WriteFuture::Ready => {
-                let writing = write(self.quota.clone(), Arc::clone(&self.file), bytes, self.at);
-                self.state = WriteFuture::Pending(PendingWrite(tokio::spawn(writing)));
+            QuotaWriterState::Ready => {
+                let write_future = write(
+                    self.quota.clone(),
+                    Arc::clone(&self.file),
+                    bytes,
+                    self.offset,
+                );
+                self.state = QuotaWriterState::Pending(PendingWrite(tokio::spawn(write_future)));
                 Ok(())
             }
-            WriteFuture::Closed => Err(StreamError::Closed),
-            WriteFuture::Pending(_) | WriteFuture::Failed(_) => Err(StreamError::trap(
+            QuotaWriterState::Closed => Err(StreamError::Closed),
+            QuotaWriterState::Pending(_) | QuotaWriterState::Failed(_) => Err(StreamError::trap(
                 "write not permitted: check_write not called first",
             )),
         }
@@ -236,7 +245,7 @@ impl OutputStream for QuotaWriter {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         self.take_failure()?;
-        Ok(if matches!(self.state, WriteFuture::Pending(_)) {
+        Ok(if matches!(self.state, QuotaWriterState::Pending(_)) {
             0
         } else {
             STREAM_BUFFER_BYTES
@@ -244,6 +253,6 @@ impl OutputStream for QuotaWriter {
     }
 
     async fn cancel(&mut self) {
-        self.state = WriteFuture::Closed;
+        self.state = QuotaWriterState::Closed;
     }
 }
