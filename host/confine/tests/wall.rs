@@ -293,10 +293,6 @@ fn inside() {
 /// Runs in a separate process.
 #[test]
 #[ignore = "the other test starts it in a process of its own"]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a list of attempts that share what was opened before the process was confined"
-)]
 fn inside_a_container_that_refuses() {
     if std::env::var_os(FOLDER).is_none() {
         return;

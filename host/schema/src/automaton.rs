@@ -66,7 +66,7 @@ impl AutomatonMatcher {
         let config = thompson::Config::new()
             .utf8(true)
             .reverse(is_reverse)
-            .nfa_size_limit(Some(pattern_budget.max_pattern_bytes()))
+            .nfa_size_limit(Some(pattern_budget.max_pattern_size()))
             .which_captures(WhichCaptures::None);
         let has_unicode_words = pattern.properties().look_set().contains_word_unicode();
         let nfa = thompson::Compiler::new()

@@ -30,7 +30,7 @@ const MAX_CONTROL_SCAN_BYTES: usize = 4 << 20;
 /// it.
 #[derive(Clone, Debug)]
 pub struct PatternBudget {
-    max_pattern_bytes: usize,
+    max_pattern_size: usize,
     /// Bytes that automata cache between searches.
     cached_bytes: ByteBudget,
     /// Bytes that are reserved for the automata for names. Not a [`ByteBudget`]: nothing is
@@ -62,15 +62,15 @@ impl PatternBudget {
             })
             .sum();
         Self {
-            max_pattern_bytes: (MAX_TOTAL_PATTERN_BYTES / shares.max(1)).min(MAX_PATTERN_BYTES),
+            max_pattern_size: (MAX_TOTAL_PATTERN_BYTES / shares.max(1)).min(MAX_PATTERN_BYTES),
             cached_bytes: ByteBudget::new(Self::MAX_CACHED_BYTES),
             name_automata_bytes: Arc::default(),
         }
     }
 
     /// Returns the maximum size of one compiled pattern, in bytes.
-    pub(super) fn max_pattern_bytes(&self) -> usize {
-        self.max_pattern_bytes
+    pub(super) fn max_pattern_size(&self) -> usize {
+        self.max_pattern_size
     }
 
     pub(super) fn cached_bytes(&self) -> &ByteBudget {

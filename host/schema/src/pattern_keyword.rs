@@ -43,7 +43,7 @@ impl PatternEngine {
             Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns)
                 .map(|automaton| Self::Automaton(Box::new(automaton)))
                 .ok_or_else(|| too_large_message(source, &pattern, patterns)),
-            Err(error) => BacktrackingMatcher::compile(&translated, patterns.max_pattern_bytes())
+            Err(error) => BacktrackingMatcher::compile(&translated, patterns.max_pattern_size())
                 .map(|backtracking| Self::Backtracking(Box::new(backtracking)))
                 .map_err(|fault| match fault {
                     BacktrackingError::TooLarge => too_large_message(source, &pattern, patterns),
@@ -65,7 +65,7 @@ impl PatternEngine {
 
 /// Returns the message for a pattern that needs too much memory.
 fn too_large_message(source: &str, pattern: &EcmaPattern, patterns: &PatternBudget) -> String {
-    let max_kib = format_thousands((patterns.max_pattern_bytes() >> 10) as u64);
+    let max_kib = format_thousands((patterns.max_pattern_size() >> 10) as u64);
     let replacement = match &pattern.largest_count {
         Some(count) => format!("{count}: write a smaller count, or \"+\" or \"*\" with maxLength"),
         None => "write fewer alternatives and classes".to_owned(),

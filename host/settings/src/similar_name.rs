@@ -14,7 +14,7 @@ const ADDED_EXTENSIONS: [&str; 14] = [
 /// [`fold_name`]. Empty if the name does not look like the name of a TOML file. Backups such as
 /// `x.toml~` and `x.toml.bak` do not.
 pub fn similar_toml_stems(name: &str) -> Vec<String> {
-    if name.ends_with(".wasm") {
+    if name.strip_suffix(".wasm").is_some() {
         // Most files of a plugin folder have this extension, and the folder is scanned often.
         return Vec::new();
     }

@@ -318,7 +318,8 @@ fn remove(dir: &Path, is_removed: fn(&str) -> bool) {
 
 #[test]
 fn a_log_of_which_only_the_key_is_left_stays_changed() {
-    let changes: [(fn(&str) -> bool, &str); 4] = [
+    type Evidence = fn(&str) -> bool;
+    let changes: [(Evidence, &str); 4] = [
         (
             |name| name != "key" && name != "public-key",
             "its files and its head are missing, but its key exists",
@@ -360,6 +361,7 @@ fn a_log_of_which_only_the_key_is_left_stays_changed() {
 
 #[test]
 fn a_first_server_that_is_killed_at_any_point_of_its_start_leaves_an_unchanged_log() {
+    type Change<'a> = &'a dyn Fn(&Path);
     let heads = ["head", "rejected-head"];
     let new = |dir: &Path| {
         let folder = LogFolder::open(dir).unwrap();
@@ -371,7 +373,6 @@ fn a_first_server_that_is_killed_at_any_point_of_its_start_leaves_an_unchanged_l
         drop(PartWriter::open(dir, 16 << 10, [3, 3]).unwrap());
         empty
     };
-    type Change<'a> = &'a dyn Fn(&Path);
     let states: [(Change<'_>, usize); 6] = [
         // Before the key, with whole and with empty heads.
         (

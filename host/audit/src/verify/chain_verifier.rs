@@ -75,7 +75,7 @@ impl ChainVerifier {
         self.report.lines += 1;
         self.location = (line.file.clone(), line.number);
         match chain::parse_line(&line.bytes) {
-            Ok(link) => self.check_link(link),
+            Ok(parsed) => self.check_link(parsed),
             Err(why) => {
                 let next = self.next_line();
                 self.damaged

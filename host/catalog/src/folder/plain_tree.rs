@@ -226,7 +226,7 @@ impl TreeScan<'_> {
                 self.add_note(path, name, "prompts must be directly in the folder");
                 return Ok(());
             }
-            if !name.ends_with(".md") {
+            if name.strip_suffix(".md").is_none() {
                 self.add_note(path, name, "its name must end in .md");
                 return Ok(());
             }

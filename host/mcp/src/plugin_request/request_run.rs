@@ -39,7 +39,7 @@ pub(crate) async fn run_request(
             session.spawn(async move {
                 match call.resolve_task_mode(&waiting).await {
                     ModeResolution::Ready(call) => {
-                        start_call(&waiting, &caller, call, &reply).await
+                        start_call(&waiting, &caller, call, &reply).await;
                     }
                     ModeResolution::Refused(error) => waiting.reject(error, &reply).await,
                     ModeResolution::Cancelled => {}

@@ -129,13 +129,13 @@ impl TaskTables {
     }
 
     fn remove(&mut self, owner: &str, id: &str) {
-        let Some(owned) = self.callers.get_mut(owner) else {
+        let Some(tasks) = self.callers.get_mut(owner) else {
             return;
         };
-        if let Some((id, stored)) = owned.remove_entry(id) {
+        if let Some((id, stored)) = tasks.remove_entry(id) {
             self.by_expiry.remove(&(stored.expires_at, id));
         }
-        if owned.is_empty() {
+        if tasks.is_empty() {
             self.callers.remove(owner);
         }
     }
@@ -143,8 +143,8 @@ impl TaskTables {
     /// Removes the cancelled tasks of a caller. They have no result, so no client needs them.
     /// Returns the number of removed tasks.
     fn remove_cancelled(&mut self, owner: &str) -> usize {
-        let owned = self.callers.get(owner);
-        let cancelled = owned
+        let tasks = self.callers.get(owner);
+        let cancelled = tasks
             .into_iter()
             .flatten()
             .filter(|(_, stored)| matches!(stored.task.state, TaskState::Cancelled));
@@ -198,11 +198,11 @@ impl TaskStore for MemoryTaskStore {
         let tables = self.lock_tables();
         let now = Instant::now();
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let owned = tables
+        let tasks = tables
             .callers
             .get(owner)
             .map(|tasks| tasks.range::<str, _>((after, Bound::Unbounded)));
-        let unexpired = owned
+        let unexpired = tasks
             .into_iter()
             .flatten()
             .map(|(_, stored)| stored)

@@ -14,8 +14,9 @@ pub(crate) fn revision_changes<T: Display>(
         .map(|(revision, text)| (revision, text.to_string()))
         .collect();
     texts.dedup_by(|(_, next), (_, previous)| next == previous);
-    texts
-        .into_iter()
+    let entries = texts.iter();
+    let entries: Vec<String> = entries
         .map(|(revision, text)| format!("{revision}\n{}\n", text.trim_end()))
-        .collect()
+        .collect();
+    entries.concat()
 }

@@ -93,7 +93,7 @@ impl QuestionContext {
             {
                 Some(Ok(answer)) => answers.push(answer),
                 Some(Err(why)) => {
-                    unanswered.push((self.with_rejection(question, &why), raw.is_required))
+                    unanswered.push((self.with_rejection(question, &why), raw.is_required));
                 }
                 None => unanswered.push((question, raw.is_required)),
             }

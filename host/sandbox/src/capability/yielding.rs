@@ -96,27 +96,27 @@ pub(crate) async fn drive_cooperatively<F: Future>(
     call: F,
 ) -> F::Output {
     let mut call = pin!(call);
-    let [guest_wakes, request_wakes] = [(); 2].map(|()| Arc::new(CallWaker::default()));
+    let [guest_calls, request_calls] = [(); 2].map(|()| Arc::new(CallWaker::default()));
     let [guest_waker, request_waker] =
-        [&guest_wakes, &request_wakes].map(|wakes| Waker::from(Arc::clone(wakes)));
+        [&guest_calls, &request_calls].map(|wakes| Waker::from(Arc::clone(wakes)));
     // CPU time since the last yield. The initial value forces a yield at the first step, because
     // the call may run on a thread that serves the protocol.
     let mut since_yield = YIELD_SLICE;
     loop {
         let step = poll_fn(|task| {
-            guest_wakes.start_poll(task.waker());
-            request_wakes.start_poll(task.waker());
+            guest_calls.start_poll(task.waker());
+            request_calls.start_poll(task.waker());
             pending_requests.advance(&request_waker);
             // Earlier wakes of the guest, such as for a response, are served by this poll.
-            guest_wakes.reset();
+            guest_calls.reset();
             let (polled, step_time) =
                 meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&guest_waker)));
             if polled.is_pending() {
                 // Start requests that the guest has just issued before it waits.
-                request_wakes.reset();
+                request_calls.reset();
                 pending_requests.advance(&request_waker);
             }
-            let has_yielded = [&guest_wakes, &request_wakes]
+            let has_yielded = [&guest_calls, &request_calls]
                 .map(|wakes| wakes.end_poll())
                 .contains(&true);
             match polled {

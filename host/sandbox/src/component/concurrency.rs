@@ -195,7 +195,7 @@ fn read_section(
                         count,
                         index,
                     } => {
-                        let aliased = match count.checked_sub(1) {
+                        let target = match count.checked_sub(1) {
                             None => count_at(scope, index),
                             Some(out) => {
                                 let outer = ancestors
@@ -206,7 +206,7 @@ fn read_section(
                                 outer.and_then(|outer| count_at(outer, index))
                             }
                         };
-                        scope.components.push(aliased);
+                        scope.components.push(target);
                     }
                     _ => {}
                 }

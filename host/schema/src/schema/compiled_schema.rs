@@ -45,8 +45,8 @@ impl CompiledSchema {
         };
         let name_pattern_options = PatternOptions::fancy_regex()
             .backtrack_limit(MAX_NAME_BACKTRACKS)
-            .size_limit(patterns.max_pattern_bytes())
-            .dfa_size_limit(patterns.max_pattern_bytes());
+            .size_limit(patterns.max_pattern_size())
+            .dfa_size_limit(patterns.max_pattern_size());
         let keyword_patterns = patterns.clone();
         let options = jsonschema::options_for::<CountedJson>()
             .offline()

@@ -161,14 +161,14 @@ async fn optimize_file(
     let wit = job.source.wit.clone();
     let activity = format!("initializing {name}");
     let optimized = progress::with_progress(&activity, &activity, sandbox.optimize(job)).await;
-    let optimised = optimized.map_err(|error| {
+    let component = optimized.map_err(|error| {
         anyhow!(
             "{name}: {}",
             clean_line(&error.to_string(), MAX_REASON_BYTES)
         )
     })?;
     let source = CompileSource {
-        file: optimised.file.clone(),
+        file: component.file.clone(),
         wit,
     };
     let after = load_plugin(
@@ -183,8 +183,8 @@ async fn optimize_file(
             "{name}: what it offers differs once it is initialized; it must be the same each time that it is listed"
         );
     }
-    let report = render_report(&name, &optimised, size, [&before, &after]);
-    Ok((optimised, report))
+    let report = render_report(&name, &component, size, [&before, &after]);
+    Ok((component, report))
 }
 
 fn render_report(

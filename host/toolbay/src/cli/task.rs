@@ -33,8 +33,8 @@ pub(super) async fn run(
         stop.cancel();
         ended
     };
-    let (served, code) = tokio::join!(serving, client_run);
-    served.context("failed to serve the call")?;
+    let (outcome, code) = tokio::join!(serving, client_run);
+    outcome.context("failed to serve the call")?;
     code
 }
 

@@ -154,7 +154,7 @@ impl HttpCall {
                 self.report_request_denial(&DenialReason::ForbiddenHeader(name));
             }
             (HeaderError::InvalidSyntax, _) => {
-                self.report_request_denial(&DenialReason::MalformedHeader)
+                self.report_request_denial(&DenialReason::MalformedHeader);
             }
             // This is a mistake of the guest and not part of a request.
             (HeaderError::Forbidden | HeaderError::Immutable, _) => {}

@@ -194,7 +194,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .report_request_denial(&DenialReason::Scheme)
+                        .report_request_denial(&DenialReason::Scheme);
                 })
             } else {
                 Err(())
