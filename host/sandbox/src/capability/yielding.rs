@@ -138,16 +138,16 @@ pub(crate) async fn drive_cooperatively<F: Future>(
             CallStep::Waits => {
                 // Advance the requests in the meantime: they can be the event that it waits for.
                 let advance = |task: &Context<'_>| {
-                    request_wakes.start_poll(task.waker());
+                    request_calls.start_poll(task.waker());
                     pending_requests.advance(&request_waker);
-                    if request_wakes.end_poll() {
+                    if request_calls.end_poll() {
                         task.waker().wake_by_ref();
                     }
                 };
                 poll_fn(|task| {
-                    guest_wakes.set_task(task.waker());
+                    guest_calls.set_task(task.waker());
                     advance(task);
-                    if guest_wakes.was_woken() {
+                    if guest_calls.was_woken() {
                         Poll::Ready(())
                     } else {
                         Poll::Pending
