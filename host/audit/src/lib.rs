@@ -18,6 +18,7 @@ mod event;
 mod folder;
 mod head;
 mod key;
+mod key_file;
 mod line_reader;
 mod merged_lines;
 mod part;

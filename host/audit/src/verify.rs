@@ -14,7 +14,8 @@ use crate::anchor::CrossAnchor;
 use crate::error::AuditError;
 use crate::folder::{list_files, open_to_read};
 use crate::head::{self, HeadState};
-use crate::key::{PUBLIC_KEY_FILE_NAME, PublicKey};
+use crate::key::PublicKey;
+use crate::key_file::PUBLIC_KEY_FILE_NAME;
 use crate::line_reader::LineReader;
 use crate::part::LogPart;
 

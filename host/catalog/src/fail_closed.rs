@@ -151,7 +151,11 @@ fn keys() -> Vec<(&'static str, String)> {
                 .strip_prefix("    pub ")
                 .and_then(|line| line.split_once(':'))
             {
-                let key = if key == "unguarded" { "unsafe" } else { key };
+                let key = if key == "allows_control_files" {
+                    "unsafe"
+                } else {
+                    key
+                };
                 keys.extend(is_key.then(|| (*table, key.to_owned())));
                 is_key = true;
             }

@@ -56,7 +56,7 @@ mod tests {
         assert_ne!(PoolPartition::from_secret(b""), PoolPartition::NONE);
         assert_eq!(
             format!("{:?}", PoolPartition::from_secret(b"secret")),
-            "Partition(..)"
+            "PoolPartition(..)"
         );
     }
 }

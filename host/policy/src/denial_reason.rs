@@ -74,7 +74,7 @@ impl DenialReason {
     }
 
     /// Returns the TOML under `[permissions]` with which an operator can allow the request. Returns
-    /// `None` if no grant allows it, and for [`AmbiguousPath`](DenialReason::ConcealedPath), which
+    /// `None` if no grant allows it, and for [`AmbiguousPath`](DenialReason::AmbiguousPath), which
     /// would require giving up `paths`.
     ///
     /// For a [`Lookup`](DenialReason::Lookup), the operator must fill in the port: `tcp =

@@ -52,7 +52,7 @@ fn an_uncommon_pattern_is_described_in_the_description() {
 }
 
 #[test]
-fn references_are_inlined_until_they_recur() {
+fn references_are_inlined_to_a_limited_depth() {
     let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#/$defs/node"}}, "required": ["name"]});
     let schema = json!({"type": "object", "properties": {
             "node": {"$ref": "#/$defs/node", "description": "The first."}, "other": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});

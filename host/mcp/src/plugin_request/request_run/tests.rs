@@ -106,6 +106,6 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
     assert!(ended.bytes() > 1 << 20, "the response is there");
     assert_eq!(*steps.lock(), ["called", "encoded"]);
     ended.send(&session, &outbox).await;
-    assert_eq!(*steps.lock(), ["called", "encoded", "given up"]);
+    assert_eq!(*steps.lock(), ["called", "encoded", "released"]);
     assert!(messages.recv().await.is_some());
 }

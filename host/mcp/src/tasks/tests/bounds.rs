@@ -129,8 +129,8 @@ async fn a_result_that_cannot_be_stored_is_never_visible() {
             .unwrap();
         assert!((1 << 20..(1 << 20) + 500).contains(&bytes), "{message}");
         let rest = format!(
-            " bytes, and the tasks of this caller can have {TASK_OVERHEAD_BYTES} bytes together (tasks.memory), which is more \
-             than the remaining space. Wait until some tasks expire, or request a smaller result, and call again."
+            " bytes, which is more than the remaining space; the tasks of this caller can have {TASK_OVERHEAD_BYTES} bytes \
+             together (tasks.memory). Wait until some tasks expire, or request a smaller result, and call again."
         );
         assert_eq!(
             message,
