@@ -186,7 +186,7 @@ fn check_response(response: &Value, refused: Option<&str>, made: &mut u32) {
     assert!(
         text.contains(words)
             && text.contains("was not called")
-            && text.contains("Do not call it again"),
+            && text.contains("Do not retry the call"),
         "{text}"
     );
     assert!(

@@ -40,7 +40,7 @@ fn every_limit_of_the_compiler_is_named_in_its_error() {
         (
             "timeout = \"700ms\"",
             nested_blocks(5000),
-            "compiling it took longer than 700ms (to allow more, raise compile.timeout); it is retried automatically",
+            "compiling it took longer than 700ms (to allow more, raise compile.timeout); the load is retried automatically",
         ),
     ];
     for (limit, bomb, why) in cases {

@@ -488,7 +488,7 @@ fn a_start_does_not_wait_for_a_plugin_whose_last_compilation_timed_out() {
         server
             .log
             .text()
-            .contains("to allow more, raise compile.cpu_time); it is retried automatically")
+            .contains("to allow more, raise compile.cpu_time); the load is retried automatically")
     );
     let failed =
         |metrics: &Exposition| metrics.count("toolbay_compiles_total", &[("result", "failed")]);

@@ -36,7 +36,7 @@ async fn a_compilation_that_could_not_be_started_is_retried() {
     assert_eq!(
         report.problems,
         [
-            "cannot start the compiler: No such file or directory (os error 2); it is retried automatically"
+            "cannot start the compiler: No such file or directory (os error 2); the load is retried automatically"
         ]
     );
     symlink(env!("CARGO_BIN_EXE_toolbay"), compiler).unwrap();
@@ -57,7 +57,7 @@ fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
     let mut server = StdioServer::start_with_config(&folder, config);
     let why =
-        "listing what it offers failed: it did not finish within 20ms; it is retried automatically";
+        "listing what it offers failed: it did not finish within 20ms; the load is retried automatically";
     server.log.wait_for(&format!("WARN refused: {why}"));
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.wait_until_listed(&["a"]);

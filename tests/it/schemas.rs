@@ -285,7 +285,7 @@ fn check_reports_schemas_that_some_clients_cannot_read() {
         r#"! tool "a.b": validators in Python refuse the pattern "^\\p{Lu}""#,
         r#"! tool "a.b": the description has 2,049 characters, and clients cut it after 2,048"#,
         r#"! tool "a.b": some clients refuse results that do not have the format "date-time", which Toolbay does not check"#,
-        r#"! some clients refuse the name of a tool that has other characters than A-Z a-z 0-9 _ -: "a.b""#,
+        r#"! some clients reject tool names with characters other than A-Z a-z 0-9 _ -: "a.b""#,
         r#"such as "mcp__toolbay__": "yyyyy"#,
     ] {
         assert!(said.contains(note), "{note}\n{said}");
@@ -311,7 +311,7 @@ fn names_have_the_separator_of_the_grant() {
     let said = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
         said.contains(
-            r#"some clients refuse the name of a tool that has other characters than A-Z a-z 0-9 _ -: "acme.one""#
+            r#"some clients reject tool names with characters other than A-Z a-z 0-9 _ -: "acme.one""#
         ),
         "{said}"
     );

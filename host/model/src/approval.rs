@@ -70,7 +70,7 @@ impl fmt::Display for MissingApproval {
             ),
             MissingApprovalReason::Cancelled => f.write_str(
                 "The user was asked whether to allow this call and closed the question without an answer. The tool was not \
-                 called. Do not call it again unless the user asks for it.",
+                 called. Do not retry the call unless the user asks for it.",
             ),
             MissingApprovalReason::Invalid(times) => write!(
                 f,

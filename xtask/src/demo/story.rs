@@ -164,7 +164,7 @@ impl DemoScenario {
         let line = client.log().wait_for_matching(1, DEADLINE, |line| {
             line.contains("text") && line.contains("refused")
         })?;
-        print_observation("it was refused; the server's log says why:");
+        print_observation("it was refused; the server's log states the reason:");
         print_server_output(&line);
         print_observation("the previous version stays in service:");
         call_slugify(client)
