@@ -56,8 +56,7 @@ fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     );
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
     let mut server = StdioServer::start_with_config(&folder, config);
-    let why =
-        "listing what it offers failed: it did not finish within 20ms; the load is retried automatically";
+    let why = "listing what it offers failed: it did not finish within 20ms; the load is retried automatically";
     server.log.wait_for(&format!("WARN refused: {why}"));
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.wait_until_listed(&["a"]);

@@ -303,7 +303,7 @@ fn names_have_the_separator_of_the_grant() {
             .args(["list"])
             .run()
             .stdout
-            .contains("some clients refuse")
+            .contains("some clients reject")
     );
     folder.overwrite("a.toml", "prefix = \"acme\"\nseparator = \".\"");
     server.wait_until_listed(&["acme.one"]);

@@ -1,7 +1,6 @@
 //! The sources of secrets: each source supplies only the requests that the grant names. A request
 //! whose secret has no value is not sent.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::http::auth::token;

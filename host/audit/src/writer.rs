@@ -1,13 +1,13 @@
 //! The writer thread, which takes events from the queue in batches. If the disk fails, the thread
 //! retains the events and retries, or counts them and records the loss in the log.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OwnedSemaphorePermit;
 use toolbay_background::{BatchSpace, BatchWriter};
 

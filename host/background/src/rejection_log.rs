@@ -1,9 +1,10 @@
 //! Log lines about rejected requests. The first one of each source and reason has a line. Further
 //! ones are counted, so that clients without access cannot fill the log.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::rejected_requests::{RejectedCount, RejectedRequests};
 

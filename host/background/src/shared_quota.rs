@@ -1,10 +1,10 @@
 //! A quota on a shared quantity, such as bytes or connections. It limits the total and the share of
 //! each owner.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// A quota that several owners share. Each owner has a name. Not a `ByteBudget` of the crate

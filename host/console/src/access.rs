@@ -1,7 +1,8 @@
 //! Access control of the console.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::login_token::LoginToken;
 use crate::operations::ConsoleViewer;

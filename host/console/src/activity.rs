@@ -1,11 +1,11 @@
 //! Records the activity of a server and retains the newest events for the pages.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::approvals::{ApprovalNote, ApprovalQueue};

@@ -1,7 +1,8 @@
 //! The open sessions of the console: a bounded number, which expire.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::access::AccessProof;
 use crate::operations::ConsoleViewer;

@@ -4,24 +4,11 @@ use crate::client::ClientConfiguration;
 use crate::configuration_path::{BaseFolder, OperatingSystem, UserPath, VariableOverride};
 use crate::entry_format::{EntryFormat, FileFormat, TokenForm};
 
-/// JSON with `mcpServers`, as most clients use it.
-const COMMON_FORMAT: EntryFormat = EntryFormat {
-    format: FileFormat::Json,
-    servers_key: "mcpServers",
-    stdio_type: false,
-    http_type: false,
-    url_key: Some("url"),
-    token_form: TokenForm::None,
-};
-
-/// Token in the form `${env:NAME}`, as editors use it.
-const ENV_TOKEN: TokenForm = TokenForm::Header("Bearer ${env:", "}");
-
 /// Format of Windsurf before it became Devin Desktop.
 const LEGACY_WINDSURF_FORMAT: EntryFormat = EntryFormat {
     url_key: Some("serverUrl"),
-    token_form: ENV_TOKEN,
-    ..COMMON_FORMAT
+    token_form: TokenForm::ENVIRONMENT,
+    ..EntryFormat::COMMON
 };
 
 use BaseFolder::{Config, Home, MacSupport, Roaming, XdgConfig};
@@ -46,7 +33,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             stdio_type: true,
             http_type: true,
             token_form: TokenForm::Header("Bearer ${", "}"),
-            ..COMMON_FORMAT
+            ..EntryFormat::COMMON
         },
         next_step: "start a new session of Claude Code; `claude mcp list` shows the server",
         paste_hint: None,
@@ -79,7 +66,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         project_path: None,
         entry_format: EntryFormat {
             url_key: None,
-            ..COMMON_FORMAT
+            ..EntryFormat::COMMON
         },
         next_step: "quit Claude Desktop and start it again",
         paste_hint: None,
@@ -130,8 +117,8 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             servers_key: "servers",
             stdio_type: true,
             http_type: true,
-            token_form: ENV_TOKEN,
-            ..COMMON_FORMAT
+            token_form: TokenForm::ENVIRONMENT,
+            ..EntryFormat::COMMON
         },
         next_step: "run `MCP: List Servers` in VS Code, start the server and confirm that you trust it",
         paste_hint: None,
@@ -148,8 +135,8 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         project_path: Some(".cursor/mcp.json"),
         entry_format: EntryFormat {
             stdio_type: true,
-            token_form: ENV_TOKEN,
-            ..COMMON_FORMAT
+            token_form: TokenForm::ENVIRONMENT,
+            ..EntryFormat::COMMON
         },
         next_step: "restart Cursor, and see that the server is on in its list of MCP servers",
         paste_hint: None,
@@ -171,7 +158,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             format: FileFormat::Toml,
             servers_key: "mcp_servers",
             token_form: TokenForm::Key("bearer_token_env_var"),
-            ..COMMON_FORMAT
+            ..EntryFormat::COMMON
         },
         next_step: "start a new session of Codex; `codex mcp list` shows the server",
         paste_hint: None,
@@ -192,7 +179,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         entry_format: EntryFormat {
             url_key: Some("httpUrl"),
             token_form: TokenForm::Header("Bearer ${", "}"),
-            ..COMMON_FORMAT
+            ..EntryFormat::COMMON
         },
         next_step: "start Gemini CLI again; `/mcp` shows the server",
         paste_hint: None,
@@ -218,7 +205,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         project_path: None,
         entry_format: EntryFormat {
             servers_key: "context_servers",
-            ..COMMON_FORMAT
+            ..EntryFormat::COMMON
         },
         next_step: "Zed starts the server at once; Settings > AI > MCP Servers shows it",
         paste_hint: None,
@@ -264,8 +251,8 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         ],
         project_path: None,
         entry_format: EntryFormat {
-            token_form: ENV_TOKEN,
-            ..COMMON_FORMAT
+            token_form: TokenForm::ENVIRONMENT,
+            ..EntryFormat::COMMON
         },
         next_step: "refresh the list of MCP servers in the agent panel, or restart the editor",
         paste_hint: None,
@@ -290,7 +277,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             ),
         ],
         project_path: Some(".junie/mcp/mcp.json"),
-        entry_format: COMMON_FORMAT,
+        entry_format: EntryFormat::COMMON,
         next_step: "Junie, in the IDE and on the command line, reads the file when it starts",
         paste_hint: Some(
             "AI Assistant reads no such file: paste this in Settings | Tools | AI Assistant | Model Context Protocol (MCP) | \

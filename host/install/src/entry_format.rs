@@ -36,3 +36,20 @@ pub enum TokenForm {
     /// As the value of this key.
     Key(&'static str),
 }
+
+impl EntryFormat {
+    /// JSON with `mcpServers`, as most clients use it.
+    pub(crate) const COMMON: Self = Self {
+        format: FileFormat::Json,
+        servers_key: "mcpServers",
+        stdio_type: false,
+        http_type: false,
+        url_key: Some("url"),
+        token_form: TokenForm::None,
+    };
+}
+
+impl TokenForm {
+    /// In the header, in the form `${env:NAME}`, as editors use it.
+    pub(crate) const ENVIRONMENT: Self = Self::Header("Bearer ${env:", "}");
+}

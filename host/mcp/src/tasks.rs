@@ -15,12 +15,12 @@ mod task_state;
 #[cfg(test)]
 mod tests;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolbay_background::QuotaExhausted;

@@ -1,12 +1,12 @@
 //! The exporter thread, which runs a task for each signal.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::select;
 use tokio::time::{sleep, timeout};

@@ -154,9 +154,10 @@ fn format_seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
     use std::io;
     use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! The queue of items to export, bounded in items and in bytes.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// Maximum number of items in a request.

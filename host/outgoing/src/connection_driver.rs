@@ -4,13 +4,13 @@
 //! that uses a connection exclusively polls it instead: the task of the call writes the request and
 //! reads the response, and does not need to wake another task, which often is on another thread.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 
 type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -1,12 +1,12 @@
 //! The connection pool of one plugin.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::Context;
 use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;

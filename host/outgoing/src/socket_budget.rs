@@ -1,10 +1,10 @@
 //! The budget for the sockets of all plugins' connections. Each socket takes one of the limited
 //! file descriptors of the process.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 

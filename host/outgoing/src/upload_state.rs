@@ -1,9 +1,9 @@
 //! State that the two halves of a request share.
 
-use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::error::SendError;

@@ -6,9 +6,9 @@
 //! automaton, and a pattern such as `[ab]*a[ab]{20000}[^ab]` needs a new state for every byte. New
 //! states are therefore charged to the budget.
 
-use parking_lot::Mutex;
 use std::fmt;
 
+use parking_lot::Mutex;
 use regex_automata::dfa::{StartKind, dense};
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};

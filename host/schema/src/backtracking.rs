@@ -1,12 +1,12 @@
 //! Matches patterns with look-around or back-references by backtracking, within the budget of a
 //! check.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use fancy_regex::{CompileError, Error, Input, Regex, RegexBuilder};
+use parking_lot::Mutex;
 
 use super::budget;
 

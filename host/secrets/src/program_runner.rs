@@ -6,7 +6,6 @@
 //! requests to it. The worker decides independently: it starts only the programs that the grants
 //! name, which the server cannot write ([`serve`]).
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -14,6 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;

@@ -1,10 +1,10 @@
 //! Secrets of a plugin, with their values.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use toolbay_model::CallerIdentity;
 

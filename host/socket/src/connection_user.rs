@@ -5,12 +5,12 @@
 //! lookup takes microseconds, regardless of the number of sockets. It does not block, and it does
 //! not need `/proc/net/tcp`, which a confined process cannot open.
 
-use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };

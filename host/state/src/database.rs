@@ -1,13 +1,13 @@
 //! State store in one file. The file is opened at the first use and closed after an idle period, so
 //! that another process can use it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytesize::ByteSize;
+use parking_lot::{Mutex, MutexGuard};
 use redb::{ReadTransaction, ReadableDatabase as _};
 use tokio::sync::{Semaphore, oneshot};
 use toolbay_background::{BackgroundQueue, BackgroundWriter};

@@ -1,7 +1,8 @@
 //! A value that threads share, with a way to wait for changes.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A value and a condition variable that is notified when the value changes.
 #[derive(Debug, Default)]

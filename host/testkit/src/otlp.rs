@@ -11,7 +11,6 @@
 
 mod check;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,6 +28,7 @@ use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 pub use opentelemetry_proto::tonic::trace::v1::Span as SpanMessage;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use prost::Message as _;
 
 use crate::{DEADLINE, read_request};

@@ -1,6 +1,5 @@
 //! Runs a program and reads its output line by line.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -9,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::observable_value::ObservableValue;
 

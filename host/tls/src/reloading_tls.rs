@@ -1,12 +1,12 @@
 //! TLS with a certificate that can change at run time.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;

@@ -1,13 +1,13 @@
 //! A server over HTTP. Several hostile clients connect at a time, while honest clients continue to
 //! send requests.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use parking_lot::Mutex;
 use toolbay_testkit::{ClientSocket, DEADLINE, HttpServerProcess, ObservableValue, TestFolder};
 
 use crate::attack::{Ends, attack};

@@ -207,7 +207,10 @@ fn verify_finds_changes_to_the_files_of_rejections() {
         said.contains("the file `rejected-head`, which signs the newest line, is missing"),
         "{said}"
     );
-    assert!(said.contains("does not match the hash in other lines of the log"), "{said}");
+    assert!(
+        said.contains("does not match the hash in other lines of the log"),
+        "{said}"
+    );
     // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();

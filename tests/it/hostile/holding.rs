@@ -245,7 +245,7 @@ fn plugins_that_open_many_files_do_not_affect_others() {
 #[test]
 fn a_command_reports_that_no_descriptor_is_left() {
     let folder = folder_of_greedy(1);
-    folder.write_config("[limits]\ndeadline = \"2s\"");
+    folder.write_config("[limits]\ntimeout = \"2s\"");
     let output = ToolbayCommand::new(&folder)
         .args(["call", "a"])
         .with_shell_wrapper("ulimit -n 160 && exec \"$@\"")

@@ -1,10 +1,10 @@
 //! Counters of a soak test.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_testkit::RequestResult;
 use toolbay_testkit::latency::LatencyHistogram;
 use toolbay_testkit::message;

@@ -1,6 +1,5 @@
 //! Runs independent steps, two at a time. Most steps wait for one thread or for a download.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::env;
 use std::io::{BufRead as _, BufReader, pipe};
@@ -9,6 +8,7 @@ use std::thread;
 
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
+use parking_lot::Mutex;
 use toolbay_testkit::terminal;
 
 use super::ended::{StepResult, run_step};

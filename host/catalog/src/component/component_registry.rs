@@ -1,9 +1,9 @@
 //! Components in use.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::Digest;
 
 use crate::component::loaded_component::LoadedComponent;

@@ -1,8 +1,8 @@
 //! Reasons of refused components, in memory and in the compile cache.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
 use toolbay_sandbox::StoredRefusal;

@@ -253,8 +253,7 @@ impl ComponentContents {
             notes.extend(length_note(subject, entry.resource.description.as_ref()));
         }
         if notes.len() > MAX_NOTES {
-            let more = notes.len() - MAX_NOTES;
-            notes.truncate(MAX_NOTES);
+            let more = notes.split_off(MAX_NOTES).len();
             notes.push(format!("{more} more notes of this kind"));
         }
         notes
@@ -279,12 +278,8 @@ impl ComponentContents {
     }
 }
 
-/// Sorts the items by key.
-///
-/// # Errors
-///
-/// Returns the error of an invalid item, or a message that contains `subject` if two items have the
-/// same key.
+/// Sorts the items by key. Returns the error of an invalid item, or a message that contains
+/// `subject` if two items have the same key.
 fn sort_by_key<T>(
     items: impl Iterator<Item = Result<T, String>>,
     key: fn(&T) -> &String,

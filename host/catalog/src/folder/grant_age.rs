@@ -1,8 +1,8 @@
 //! Age of a grant. A file that is still being written may lack keys that restrict a plugin.
 
-use parking_lot::Mutex;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::folder::file_stamp::FileStamp;

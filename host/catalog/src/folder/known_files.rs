@@ -8,10 +8,10 @@
 //! was read could be changed again without a new time. Such a file is not recorded, and is read
 //! again at the next start.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use toolbay_model::Digest;

@@ -1,7 +1,6 @@
 //! Watches the plugin folder and reports that something changed. The only module that uses
 //! `notify`.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
 //! The requests of a session that are running or queued, by id.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::jsonrpc::RequestId;

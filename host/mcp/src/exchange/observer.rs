@@ -1,10 +1,10 @@
 //! Forwards a guest's log messages and progress to the peer, and its resource changes to
 //! subscribers.
 
-use parking_lot::Mutex;
 use std::num::NonZeroU32;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

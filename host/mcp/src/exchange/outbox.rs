@@ -1,12 +1,12 @@
 //! Outgoing messages of a peer: one queue, bounded in messages and in bytes. It preserves the
 //! message order, and applies backpressure to the calls of a slow peer.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore};
 

@@ -4,12 +4,12 @@
 //! for its subscribers and for the subscribers to its ancestors. Each subscriber sends the marked
 //! URIs as fast as its client reads, so several changes of one resource become one notification.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 

@@ -1,10 +1,10 @@
 //! Requests that the server has sent to a client and that have no response yet.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use toolbay_background::{QuotaPortion, SharedQuota};

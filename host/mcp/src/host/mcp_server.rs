@@ -1,9 +1,9 @@
 //! The server's side of the protocol: the host behind it, and the state that all sessions share.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use toolbay_model::{JsonText, Tool};
 

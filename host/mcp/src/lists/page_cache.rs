@@ -1,10 +1,10 @@
 //! Cache of encoded list pages. Each page is encoded once, and shared by all callers that see the
 //! same list.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use toolbay_model::{JsonText, SchemaForm};
 

@@ -1,8 +1,8 @@
 //! Removes expired tasks, with one timer for all tasks.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 

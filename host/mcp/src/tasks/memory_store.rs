@@ -1,6 +1,5 @@
 //! A store of tasks in memory, with limits on their number and bytes, per caller and in total.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
 use std::ops::Bound;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use toolbay_background::{QuotaExhausted, QuotaPortion, SharedQuota};
 

@@ -4,13 +4,13 @@ mod bounds;
 mod loading;
 mod withdrawn;
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolbay_model::{
     CallError, CallFailure, CallJournal, CallRejection, CallReply, CapacityLimit, QuestionKind,

@@ -1,13 +1,12 @@
-//! A host for tests: three items in each list, which respond at once, without guests or a
-//! directory.
+//! A host for tests: three items in each list, which respond at once, without guests.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use toolbay_model::{CallFailure, CallReply, Skill, TaskSupport, Tool};
@@ -58,10 +57,8 @@ impl StubServer {
         states: RequestStates,
         script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let host = StubHost {
-            script: Some(Arc::new(script)),
-            ..StubHost::new()
-        };
+        let mut host = StubHost::new();
+        host.script = Some(Arc::new(script));
         Self::serving(default_options(), states, Arc::new(host))
     }
 
@@ -91,10 +88,8 @@ impl StubServer {
 
     /// Returns the host with other limits for tasks.
     pub(crate) fn with_tasks(self: Arc<Self>, tasks: TaskOptions) -> Arc<Self> {
-        let options = ProtocolOptions {
-            tasks,
-            ..self.options().clone()
-        };
+        let mut options = self.options().clone();
+        options.tasks = tasks;
         let states = self.server.request_states().clone();
         Self::serving(options, states, Arc::clone(&self.host))
     }

@@ -1,10 +1,10 @@
 //! Tests of the operator's proxy, and of proxies in environment variables.
 
-use parking_lot::Mutex;
 use std::process::Command;
 use std::sync::Arc;
 
 use http::Response;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 

@@ -1,6 +1,5 @@
 //! Servers, certificates, names and clients for tests.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,6 +20,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;

@@ -1,6 +1,5 @@
 //! The directory of the cache: its fill level, the names in it, and which files are removed.
 
-use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tempfile::NamedTempFile;

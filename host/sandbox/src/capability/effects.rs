@@ -6,10 +6,10 @@
 //! receives an error, because the combined effect of both runs is unknown. A call that is recorded,
 //! or replayed from a recording, does the same with its [`ReplayTape`], for all operations.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::{ByteReservation, CallJournal, Limits, RecordedEffect};
 use toolbay_recording::MissingInput;
 

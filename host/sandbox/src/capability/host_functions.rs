@@ -1,11 +1,11 @@
 //! The host functions of the contract, independent of its version: logging, progress, cancellation,
 //! configuration.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytesize::ByteSize;
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::{CallObserver, Limit, LogLevel, ProgressUpdate};
 use toolbay_secrets::SecretFilter;
 

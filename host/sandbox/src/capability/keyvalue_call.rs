@@ -1,10 +1,10 @@
 //! The key-value operations of one call: the owner of the buckets, and the budgets that operations
 //! draw from.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use toolbay_model::{ByteReservation, CallerIdentity, Interrupt, Limit};
 use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{StateBucket, StateError, StateOwner, StateQuota, StateStore, WorkPayer};

@@ -11,7 +11,6 @@
 //! This module also measures the CPU time of the call, because fuel does not measure it: a guest
 //! that only requests random data uses a hundred units of fuel in a millisecond of the host's time.
 
-use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use toolbay_model::thread_cpu_time;
 
 use crate::capability::http::pending_requests::PendingRequests;

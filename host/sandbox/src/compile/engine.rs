@@ -5,13 +5,13 @@
 //! async functions run in a second engine, in which each call costs more and guests can reach more
 //! host code.
 
-use parking_lot::{Condvar, Mutex};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
+use parking_lot::{Condvar, Mutex};
 use toolbay_model::Limits;
 use wasmtime::{
     Collector, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel,

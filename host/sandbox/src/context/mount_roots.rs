@@ -8,7 +8,6 @@
 //! directory is opened from the handle in the same way, for each call, and is created if it does
 //! not exist.
 
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -17,6 +16,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 use toolbay_model::{CallerIdentity, Limit};

@@ -10,7 +10,6 @@
 mod directory_scan;
 mod usage_state;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use tokio::sync::{OwnedMutexGuard, Semaphore};

@@ -14,7 +14,6 @@
 //! through a pipe: the worker that waits for I/O runs the call, no other worker is woken, and the
 //! same worker waits for the responses to its requests.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, PipeWriter, Write as _};
@@ -25,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::runtime::Handle;

@@ -8,11 +8,11 @@ mod result_uri;
 mod stored_result;
 mod truncation;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use bytesize::ByteSize;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use toolbay_model::{Limits, OversizePolicy, ResourceItem};

@@ -1,8 +1,8 @@
 //! Circuit breaker: disables a plugin for a caller temporarily after repeated crashes.
 
-use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use toolbay_model::setting::{any, positive};
 

@@ -1,10 +1,10 @@
 //! The permit of one call: its permits to compute, which it releases while it waits, and its
 //! memory.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::CapacityLimit;
 use toolbay_sandbox::ComputePermit;
 

@@ -6,11 +6,11 @@
 //! first, but at most [`MAX_CONSECUTIVE_RESUMES`] of them in a row. Then the order is first come,
 //! first served. Each operation takes time logarithmic in the number of waiters.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// Maximum number of consecutive permits of a party that go to resumed waiters while new ones wait.

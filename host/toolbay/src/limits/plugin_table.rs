@@ -1,9 +1,9 @@
 //! A table with a value for each called plugin version.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use toolbay_catalog::Plugin;
 
 /// A table with a value for each loaded plugin version that has been called. A reloaded plugin

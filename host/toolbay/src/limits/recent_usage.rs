@@ -1,11 +1,11 @@
 //! Usage of a plugin's most recent calls, and the limits that it suggests.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use toolbay_model::CallUsage;
 use toolbay_model::text::{format_duration, format_thousands};
 

@@ -1,10 +1,11 @@
 //! Suspension of a plugin: the operator can suspend it, and resume it for callers for which it is
 //! disabled.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Maximum number of listed callers for which the plugin is disabled. Beyond it, the oldest is
 /// dropped.

@@ -1,8 +1,8 @@
 //! Turns what a running guest reports into events of its call.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolbay_catalog::MatchBudget;
 use toolbay_model::{
     CallObserver, DenialKind, HttpExchange, LogLevel, ProgressUpdate, TraceContext,

@@ -6,13 +6,13 @@
 
 mod proposal;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use toolbay_catalog::{Grant, read_grant};
 use toolbay_model::text::clean_line;
 

@@ -6,7 +6,6 @@
 //! threads wait for it only briefly, when the process ends. Lines that exceed the capacity or
 //! cannot be written are counted. Their number is reported as soon as writing succeeds again.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -14,6 +13,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use toolbay_console::ServerActivity;

@@ -4,12 +4,12 @@
 mod console_call;
 mod rows;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_catalog::{PluginReport, ToolOffer};

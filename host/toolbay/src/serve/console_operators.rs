@@ -1,10 +1,10 @@
 //! The operators of a console, and the tools that they may call. Both can change while the server
 //! runs.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolbay_console::{AdminToken, ConsoleAccess};
 use toolbay_mcp::CallerRights;
 

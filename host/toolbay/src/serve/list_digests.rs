@@ -1,8 +1,8 @@
 //! Cached digests of the lists, one for each set of caller rights.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_catalog::Snapshot;
 use toolbay_mcp::{CallerRights, CallerView};
 

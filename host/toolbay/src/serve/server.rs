@@ -1,11 +1,11 @@
 //! Assembly of a server from its parts, for embedders and the command line.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;

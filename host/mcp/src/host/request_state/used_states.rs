@@ -6,7 +6,6 @@
 //! the files. If the tally shows that a file has lost a record, the secret of the states is
 //! replaced, and no state that was issued before is accepted.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
@@ -14,6 +13,7 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use toolbay_private::{KEY_BYTES, PrivateFolder};
 
 use super::record_folder::{LockedTally, RecordFolder};

@@ -1,8 +1,9 @@
 //! Changes the access settings of running servers: the accepted hosts, origins and tokens.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::app_state::HttpState;
 use super::options::AccessSettings;

@@ -1,6 +1,5 @@
 //! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use arc_swap::ArcSwap;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_model::CallerPreferences;

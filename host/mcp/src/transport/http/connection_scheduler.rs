@@ -6,7 +6,6 @@
 //! connections of one network share a time budget in each pass over the ready tasks. Once it is
 //! spent, they wait for the next pass.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
 use tokio::time::sleep;

@@ -1,6 +1,5 @@
 //! The keys of one token issuer: a file with a JWK set, which is reloaded periodically.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +8,7 @@ use jsonwebtoken::Algorithm;
 use jsonwebtoken::jwk::{
     AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_denial::AuthDenial;

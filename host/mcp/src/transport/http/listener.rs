@@ -1,6 +1,5 @@
 //! Accepts connections, limits their number, time and memory, and shuts them down gracefully.
 
-use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -16,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolbay_background::QuotaPortion;

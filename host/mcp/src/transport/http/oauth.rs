@@ -1,6 +1,5 @@
 //! Tokens of an authorization server: JWTs, checked against its keys (RFC 9728, RFC 9068).
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{
     Algorithm, DecodingKey, Header, Validation, decode, decode_header, get_current_timestamp,
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;

@@ -1,10 +1,10 @@
 //! Connections beyond the limit: a few that send health probes or wait for a place.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of these connections.

@@ -4,11 +4,11 @@
 //! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect
 //! before the server knows that the old connection is gone.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 use toolbay_background::QuotaPortion;
 

@@ -1,12 +1,12 @@
 //! The response streams of a session: those that have a reader, and those that their client can
 //! resume.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use toolbay_background::SharedQuota;

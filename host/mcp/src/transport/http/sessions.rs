@@ -1,11 +1,11 @@
 //! Sessions created by `initialize`: a bounded table with eviction of idle sessions.
 
-use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -1,8 +1,9 @@
 //! Open streams of the HTTP+SSE transport of 2024-11-05.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::exchange::outbox::Outbox;
 use crate::session::client_session::Session;

@@ -1,10 +1,10 @@
 //! Messages of a session that belong to no request.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_background::QuotaPortion;
 
 use super::event::{self, EventId, EventSource};

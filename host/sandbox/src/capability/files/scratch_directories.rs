@@ -4,7 +4,6 @@
 //! Each server creates these in its own directory, which it locks. The lock ends with the process,
 //! however the process ends. A later server can therefore detect and remove leftover directories.
 
-use parking_lot::Mutex;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use rustix::fs::{
     AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat,
     renameat_with, unlinkat,

@@ -4,7 +4,6 @@
 //! guest waits for. A separate task for each request would have to be woken before the guest, often
 //! on another thread.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +11,7 @@ use std::task::{Context, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 use http::Response;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use wasmtime_wasi::p2::Pollable;
 use wasmtime_wasi_http::{Error, WasiBody};

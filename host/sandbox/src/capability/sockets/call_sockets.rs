@@ -5,12 +5,12 @@
 //! to an address that was resolved in this call from a name in a rule, at a port that the rule
 //! allows. No name is resolved a second time for a connection.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use toolbay_model::{ByteReservation, DenialKind};
 use toolbay_outgoing::SendError;
 use toolbay_policy::{

@@ -1,11 +1,11 @@
 //! Captures a guest's standard output and standard error in bounded buffers. A guest never gets the
 //! host's own streams.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use toolbay_model::Limit;
 use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};

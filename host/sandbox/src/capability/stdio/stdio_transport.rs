@@ -1,6 +1,5 @@
 //! Message transport over standard input and output, with one message per line.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};

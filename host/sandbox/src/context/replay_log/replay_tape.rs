@@ -1,11 +1,11 @@
 //! The log of a call, and its answers that are neither operations nor clock readings.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_recording::{
     HostAnswers, MissingInput, RandomSeed, RecordingReservation, variable_digest,
 };

@@ -1,12 +1,12 @@
 //! Tests of plugins that offer prompts, resources and completion: their lists, their replies, and
 //! misbehavior that the host must stop.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use toolbay_model::{
     CallError, CallObserver, CallReply, CompletionReference, CompletionRequest, CompletionResult,
     ContentBody, Limit, Limits, LogLevel, NoopObserver, ProgressUpdate, PromptOutput,

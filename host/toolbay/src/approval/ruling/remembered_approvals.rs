@@ -1,9 +1,9 @@
 //! Approvals that cover later calls of a tool (`require_approval = "first"`).
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::CallerIdentity;
 
 /// Maximum number of remembered approvals per caller and plugin version. Beyond it, the oldest one

@@ -1,11 +1,11 @@
 //! Calls that wait for an approval at their client. An operator can answer them in the console
 //! instead.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use toolbay_console::{ApprovalOutcome, WaitingApproval};
 use toolbay_mcp::{OperatorAnswer, OperatorReply};

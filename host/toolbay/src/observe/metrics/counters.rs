@@ -1,10 +1,10 @@
 //! Counters since the server started.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_model::{CallUsage, DenialKind};
 use toolbay_otel::HistogramPoint;
 

@@ -1,10 +1,10 @@
 //! Counters per called tool. The number of tools is bounded, and only offered tools are retained.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolbay_catalog::Plugin;
 use toolbay_model::{CallUsage, Tool};
 

@@ -1,8 +1,8 @@
 //! The denials of a call, for the operator and for the model.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallObserver, DenialKind};
 use toolbay_outgoing::SendError;
