@@ -269,7 +269,7 @@ fn a_stored_result_is_removed_after_its_ttl() {
         StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
     let result = server.call("lines", json!({"n": 100_000}));
     let note = result["content"][1]["text"].as_str().unwrap().to_owned();
-    assert!(note.contains("For 300ms the resource "), "{note}");
+    assert!(note.contains("has the whole result for 300ms;"), "{note}");
     let uri = uri(&result);
     server.wait_until("the result is gone", |server| {
         let id = server.request("resources/read", json!({"uri": uri}));
