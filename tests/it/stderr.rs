@@ -154,8 +154,8 @@ fn compiled_code_that_cannot_be_written_is_reported_once() {
         .args(["list"])
         .with_shell_wrapper("ulimit -f 1; exec \"$@\"")
         .run();
-    let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); it \
-               is retried automatically";
+    let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); the \
+               load is retried automatically";
     assert!(listed.code == 0 && listed.stdout.contains(why), "{listed}");
     let listed = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(listed.stdout.contains("1 tool from 1 plugin"), "{listed}");
