@@ -44,29 +44,35 @@ impl ConnectionDriver {
     pub(crate) fn poll_as_owner(&self, context: &mut Context<'_>) -> Poll<()> {
         // Registered before the check, so that the end of a lease after the check wakes the task.
         self.task_waker.register(context.waker());
+        let mut future = self.lock();
+        // Checked under the lock. Otherwise a request could lease and poll the connection between
+        // the check and this poll, and events would wake this task instead of the request.
         if self.is_leased.load(Ordering::Acquire) {
             Poll::Pending
         } else {
-            self.poll(context)
+            poll_locked(&mut future, context)
         }
     }
 
     /// Polls the connection. Events wake the task that polled it last.
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut future = self.lock();
-        let Some(work) = future.as_mut() else {
-            return Poll::Ready(());
-        };
-        let done = work.as_mut().poll(context);
-        if done.is_ready() {
-            *future = None;
-        }
-        done
+        poll_locked(&mut self.lock(), context)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ConnectionFuture>> {
         self.future.lock()
     }
+}
+
+fn poll_locked(future: &mut Option<ConnectionFuture>, context: &mut Context<'_>) -> Poll<()> {
+    let Some(work) = future.as_mut() else {
+        return Poll::Ready(());
+    };
+    let done = work.as_mut().poll(context);
+    if done.is_ready() {
+        *future = None;
+    }
+    done
 }
 
 /// The owner of a connection's driver. Dropping it ends the connection, even while the driver is
@@ -238,5 +244,43 @@ mod tests {
         loan.poll_driver(&mut Context::from_waker(Waker::noop()));
         drop(loan);
         poll_fn(|context| work.poll_as_owner(context)).await;
+    }
+
+    #[test]
+    fn a_task_that_waits_for_the_lock_does_not_poll_after_a_lease() {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let (entered, has_entered) = std::sync::mpsc::channel();
+        let (resume, resumed) = std::sync::mpsc::channel();
+        let counted = Arc::clone(&polls);
+        let driver = ConnectionDriver::new(poll_fn(move |_| {
+            if counted.fetch_add(1, Ordering::Relaxed) == 0 {
+                entered.send(()).unwrap();
+                resumed.recv().unwrap();
+            }
+            Poll::Pending
+        }));
+        let poll = |waker: &Arc<Count>| {
+            let waker = Waker::from(Arc::clone(waker));
+            assert!(
+                driver
+                    .poll_as_owner(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+        };
+        let [first, second] = [(); 2].map(|()| Arc::new(Count::default()));
+        std::thread::scope(|threads| {
+            threads.spawn(|| poll(&first));
+            has_entered.recv().unwrap();
+            // The first poll holds the lock. The second one registers its waker, and waits.
+            let waiting = threads.spawn(|| poll(&second));
+            while Arc::strong_count(&second) < 3 {
+                std::thread::yield_now();
+            }
+            let lease = driver.lease();
+            resume.send(()).unwrap();
+            waiting.join().unwrap();
+            drop(lease);
+        });
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
     }
 }
