@@ -126,7 +126,7 @@ impl PartWriter {
         Ok([main, rejected])
     }
 
-    /// Opens one part. `first_lines` contains the first line numbers of its files. `lost` is the evidence
+    /// Opens one part. `first` contains the first line numbers of its files. `lost` is the evidence
     /// of missing files if the part has neither files nor a valid head.
     fn open_part(
         place: &Arc<SharedLogFolder>,
@@ -454,7 +454,7 @@ fn first_lines(folder: &LogFolder, part: LogPart) -> Result<Vec<u64>, AuditError
     Ok(first)
 }
 
-/// Opens the file that begins with the line `first_lines` for appending.
+/// Opens the file that begins with the line `first` for appending.
 fn open_for_append(folder: &LogFolder, part: LogPart, first: u64) -> io::Result<File> {
     folder.create(
         &file_name(part, first),

@@ -34,7 +34,7 @@ pub(crate) struct ToolForm {
 pub(crate) const RAW_FIELD: &str = "json";
 
 impl ToolForm {
-    /// Creates the form for a schema. If `is_raw` is set, the form is a single JSON field.
+    /// Creates the form for a schema. If `raw` is set, the form is a single JSON field.
     pub(crate) fn from_schema(schema: &JsonText, raw: bool) -> Self {
         let digest = Digest::new(Sha256::digest(schema.get()).into());
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();

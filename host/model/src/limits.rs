@@ -59,7 +59,7 @@ macro_rules! limits {
             /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling_text`,
+            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`,
             /// and one [`ClampedLimit`] for each key that was lowered.
             pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<ClampedLimit>) {
                 let mut clamps = Vec::new();
@@ -278,7 +278,7 @@ impl fmt::Display for ClampedLimit {
     }
 }
 
-/// Returns `requested` clamped to `ceiling_text`, or `default` if no value was requested. Lowering the
+/// Returns `requested` clamped to `ceiling`, or `default` if no value was requested. Lowering the
 /// default causes no warning, because no operator set it.
 fn clamp<T: Copy + Ord + Into<LimitValue>>(
     clamps: &mut Vec<ClampedLimit>,

@@ -231,7 +231,7 @@ impl SecretFilter {
     }
 }
 
-/// Returns the matches that `automaton` finds in `text` and in its decoded readings, in order and
+/// Returns the matches that `search` finds in `text` and in its decoded readings, in order and
 /// without overlaps. Decodes at most `escape_levels` levels of escapes and `percent_levels` levels
 /// of percent-encoding.
 fn find_in_readings(

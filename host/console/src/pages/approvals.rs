@@ -71,7 +71,7 @@ pub(crate) fn too_late(session: &ConsoleSession) -> Markup {
     layout(session, NavigationItem::Approvals, "Too late", false, &body)
 }
 
-/// Returns the questions that do not belong to a call in `is_waiting`.
+/// Returns the questions that do not belong to a call in `waiting`.
 fn not_waiting<'a>(
     open_notes: Vec<&'a ApprovalNote>,
     waiting: &[WaitingApproval],

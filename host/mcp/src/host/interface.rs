@@ -178,7 +178,7 @@ pub struct ClientCall {
     /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate.
     /// The arguments are then incomplete, and the call fails with this violation.
     pub unreadable: Option<Box<SchemaViolation>>,
-    /// Errors in the form of the arguments that are corrected in `max_message_size`: an object that
+    /// Errors in the form of the arguments that are corrected in `request`: an object that
     /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the
     /// call fails with these violations.
     pub corrected: Vec<SchemaViolation>,

@@ -29,7 +29,7 @@ pub(crate) struct LiveTask {
     /// Counts the changes of the task. Receivers read the task itself, so that no waiting request
     /// keeps it alive after it expires.
     changes: watch::Sender<u64>,
-    /// Like `is_unfinished`, without progress messages.
+    /// Like `changes`, without progress messages.
     state_changes: watch::Sender<u64>,
     phase: Mutex<TaskPhase>,
     /// The peer that receives progress and log messages, in addition to the requests for the task;

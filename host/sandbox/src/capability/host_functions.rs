@@ -168,6 +168,7 @@ impl HostFunctions {
 }
 
 /// Returns a prefix of `text` of at most `max_bytes` bytes.
-fn truncate(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+fn truncate(text: &str, max_bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(max_bytes))
+        .unwrap_or(text)
 }

@@ -196,14 +196,14 @@ struct CallWaker {
 }
 
 impl CallWaker {
-    /// Starts a poll. Later wakes concern the task of `guest_waker`.
+    /// Starts a poll. Later wakes concern the task of `waker`.
     fn start_poll(&self, waker: &Waker) {
         self.set_task(waker);
         self.reset();
         self.is_polling.store(true, Ordering::SeqCst);
     }
 
-    /// Registers `guest_waker` for later wakes.
+    /// Registers `waker` for later wakes.
     fn set_task(&self, waker: &Waker) {
         let mut task = self.task.lock();
         match &mut *task {

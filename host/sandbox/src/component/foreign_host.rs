@@ -17,7 +17,7 @@ pub(crate) struct ModuleNames {
     /// The modules that it imports from, each with the name of the first import that this host does
     /// not provide.
     pub(crate) imports: Vec<(String, String)>,
-    /// The names of the first functions that it imports from `imports_env`.
+    /// The names of the first functions that it imports from `env`.
     pub(crate) env: BTreeSet<String>,
     /// The names of all functions that it exports.
     pub(crate) exports: BTreeSet<String>,

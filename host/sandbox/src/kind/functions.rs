@@ -183,7 +183,7 @@ fn exported_functions(engine: &Engine, component: &Component) -> Vec<FunctionExp
     exports
 }
 
-/// Returns whether `choose_name` is a function that componentize-qjs or componentize-py adds, or that
+/// Returns whether `name` is a function that componentize-qjs or componentize-py adds, or that
 /// `toolbay optimize` calls.
 pub(crate) fn is_runtime_helper(name: &str) -> bool {
     matches!(

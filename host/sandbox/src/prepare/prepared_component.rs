@@ -450,7 +450,7 @@ impl PreparedComponent {
     }
 }
 
-/// Returns the error for a component that offers nothing. `rejections` is the result for its
+/// Returns the error for a component that offers nothing. `refused` is the result for its
 /// functions.
 fn nothing_offered(
     engine: &Engine,

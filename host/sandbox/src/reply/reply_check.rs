@@ -48,7 +48,7 @@ impl UncheckedReply {
     /// secrets from all text. Returns `None` if the guest reported that there is no resource with
     /// this URI.
     ///
-    /// If `max_tool_result` is larger than [`Limits::convert_tool_result`], it is the size limit for the result
+    /// If `max_tool_result` is larger than [`Limits::output`], it is the size limit for the result
     /// of a tool, of which the client then receives a part.
     ///
     /// Takes about 10 ms per megabyte. The bounds limit the size.

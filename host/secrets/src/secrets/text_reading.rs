@@ -215,7 +215,7 @@ fn decode_escape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
     }
 }
 
-/// Parses `count` hexadecimal digits that start at `text_position`.
+/// Parses `count` hexadecimal digits that start at `at`.
 fn parse_hex(text: &[u8], at: usize, count: usize) -> Option<u32> {
     let digits = text
         .get(at..at + count)

@@ -61,7 +61,7 @@ impl Progress {
         Self::Bar(bar)
     }
 
-    /// Reports that `output` of `total` steps are finished. A bar shows `names`, which are in
+    /// Reports that `done` of `total` steps are finished. A bar shows `names`, which are in
     /// progress. Elsewhere, `line` is printed.
     pub(super) fn show(&mut self, done: usize, total: usize, names: &str, line: String) {
         match self {

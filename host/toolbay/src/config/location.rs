@@ -236,7 +236,7 @@ fn parent_folder(plugins: &Path) -> Option<PathBuf> {
 }
 
 /// Returns why other accounts could have chosen or written the file. `entry` is the directory entry
-/// and `file_metadata` the file that it led to.
+/// and `opened` the file that it led to.
 fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
     let file = distrust_reason(opened, false);
     if entry.is_symlink() {

@@ -50,7 +50,7 @@ impl ApprovalValidity {
 }
 
 /// Builds the question about a call with these arguments. Takes time in proportion to the length of
-/// `rendered_arguments`, which is JSON text.
+/// `arguments`, which is JSON text.
 ///
 /// The arguments come first: they are what the person decides about, and a client may show only the
 /// beginning of a long text. They have their own lines, which nothing else can imitate. The text

@@ -91,7 +91,7 @@ impl SampleChoice {
         }
     }
 
-    /// Parses a selection: names separated by commas, `all` or `empty`.
+    /// Parses a selection: names separated by commas, `all` or `none`.
     ///
     /// # Errors
     ///
