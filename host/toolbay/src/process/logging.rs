@@ -27,6 +27,32 @@ use crate::process::stderr::{StderrWriter, print_message};
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
+/// Targets of Toolbay's log events: the names of its crates. Modules are targets as well, but move.
+const CRATE_TARGETS: [&str; 22] = [
+    "toolbay",
+    "toolbay_audit",
+    "toolbay_background",
+    "toolbay_catalog",
+    "toolbay_confine",
+    "toolbay_console",
+    "toolbay_guest_mcp",
+    "toolbay_install",
+    "toolbay_mcp",
+    "toolbay_model",
+    "toolbay_otel",
+    "toolbay_outgoing",
+    "toolbay_policy",
+    "toolbay_private",
+    "toolbay_recording",
+    "toolbay_sandbox",
+    "toolbay_schema",
+    "toolbay_secrets",
+    "toolbay_settings",
+    "toolbay_socket",
+    "toolbay_state",
+    "toolbay_tls",
+];
+
 /// Directives that hide internal messages of the file watcher, unless the filter names it.
 const QUIET_DIRECTIVES: [&str; 1] = ["notify=error"];
 
@@ -77,9 +103,12 @@ fn expand_level(filter: &str) -> Result<String, String> {
         for directive in filter.split(',').map(str::trim) {
             // `EnvFilter` would take a misspelled level for the name of a target and turn all logs
             // off.
-            let level = directive
+            let (target, level) = directive
                 .rsplit_once('=')
-                .map_or(directive, |(_, level)| level);
+                .map_or((None, directive), |(target, level)| (Some(target), level));
+            if let Some(target) = target {
+                check_target(target)?;
+            }
             if !LEVELS.contains(&level) {
                 return Err(match nearest(level, &LEVELS) {
                     Some(near) => format!("{level:?} is not a level; did you mean {near:?}?"),
@@ -92,6 +121,21 @@ fn expand_level(filter: &str) -> Result<String, String> {
         }
     }
     Ok(filter.to_owned())
+}
+
+/// Refuses a target that looks like a crate of Toolbay and is none: nothing would be logged for it.
+fn check_target(target: &str) -> Result<(), String> {
+    let name = target.split("::").next().unwrap_or(target);
+    if !name.starts_with("toolbay") || CRATE_TARGETS.contains(&name) {
+        return Ok(());
+    }
+    Err(match nearest(name, &CRATE_TARGETS) {
+        Some(near) => format!("{name:?} is not a log target; did you mean {near:?}?"),
+        None => format!(
+            "{name:?} is not a log target; the targets of Toolbay are {}",
+            CRATE_TARGETS.join(", ")
+        ),
+    })
 }
 
 /// Function that replaces the filter of the running log.
@@ -202,7 +246,8 @@ mod tests {
         let full = [
             "toolbay=debug,warn",
             "info,wasmtime=trace",
-            "toolbay::mcp=trace",
+            "toolbay_mcp=trace",
+            "toolbay_sandbox::denied=info",
             "toolbay[span{a=1}]=info",
         ];
         for filter in full {
@@ -221,6 +266,8 @@ mod tests {
             "wran,toolbay=debug",
             "toolbay",
             "toolbay[=info",
+            "toolbay_mpc=trace",
+            "toolbay-catalog=debug,warn",
         ];
         insta::assert_snapshot!(filters.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
         "inof" is not a level; did you mean "info"?
@@ -230,6 +277,23 @@ mod tests {
         "wran" is not a level; did you mean "warn"?
         "toolbay" is not a level; the levels are off, error, warn, info, debug, trace
         "toolbay[=info" is not a log filter: invalid filter directive
+        "toolbay_mpc" is not a log target; did you mean "toolbay_mcp"?
+        "toolbay-catalog" is not a log target; did you mean "toolbay_catalog"?
         "#);
+    }
+
+    #[test]
+    fn each_crate_of_the_server_is_a_target() {
+        let crates = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        let mut targets: Vec<String> = crates
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "testkit")
+            .map(|name| match name.as_str() {
+                "toolbay" => name,
+                _ => format!("toolbay_{}", name.replace('-', "_")),
+            })
+            .collect();
+        targets.sort();
+        assert_eq!(targets, CRATE_TARGETS);
     }
 }
