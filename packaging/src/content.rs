@@ -19,6 +19,9 @@ pub(crate) const BINARY: &str = "bin/toolbay";
 /// Directory in which `toolbay init` finds the sample plugins.
 pub(crate) const SAMPLES: &str = "share/toolbay/plugins";
 
+/// Examples that are samples as well. They need a grant, which packages contain as a proposal.
+const SAMPLES_WITH_GRANT: [&str; 1] = ["fetch"];
+
 /// Directories that only system-wide packages contain: the manual and shell completions.
 const FOR_SYSTEMS: [&str; 4] = [
     "share/man/",
@@ -66,12 +69,13 @@ impl File {
 
 impl Content {
     /// Collects the files. `speaker` is the program, or a build of it that this machine can run: it
-    /// generates the manual and the shell completions. `work` is a directory for generated files.
+    /// generates the manual and the shell completions. The samples are in `samples`, and those that
+    /// need a grant in `examples`. `work` is a directory for generated files.
     pub(crate) fn collect(
         workspace: &CargoWorkspace,
         program: &Path,
         speaker: &Path,
-        samples: &Path,
+        [samples, examples]: [&Path; 2],
         sbom: Option<&Path>,
         work: &Path,
     ) -> Result<Self> {
@@ -88,6 +92,17 @@ impl Content {
             files.push(File {
                 to: format!("{SAMPLES}/{name}"),
                 from,
+            });
+        }
+        for name in SAMPLES_WITH_GRANT {
+            files.push(File {
+                to: format!("{SAMPLES}/{name}.wasm"),
+                from: examples.join(name).with_extension("wasm"),
+            });
+            // Some packages serve the samples in place. Under this name, the grant has no effect.
+            files.push(File {
+                to: format!("{SAMPLES}/{name}.toml.proposed"),
+                from: workspace.root.join(format!("examples/{name}/{name}.toml")),
             });
         }
         ensure!(

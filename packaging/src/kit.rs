@@ -72,13 +72,20 @@ impl Kit {
             None
         };
         let samples = WorkspaceBuilder::new(workspace).build_samples()?;
+        let examples = WorkspaceBuilder::new(workspace).build_examples()?;
         let speaker = if program.runs_here() {
             path.clone()
         } else {
             WorkspaceBuilder::new(workspace).build_server(BuildProfile::Dev)?
         };
-        let content =
-            Content::collect(workspace, &path, &speaker, &samples, sbom.as_deref(), &work)?;
+        let content = Content::collect(
+            workspace,
+            &path,
+            &speaker,
+            [&samples, &examples],
+            sbom.as_deref(),
+            &work,
+        )?;
         let kit = Self {
             release,
             program,

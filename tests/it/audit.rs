@@ -262,6 +262,8 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         (&["--plugin", "hostile", "--tool", "burn"], 2),
         (&["--since", "1h", "--tool", "none"], 1),
         (&["--since", "2999-01-01"], 0),
+        (&["--until", "2999-01-01", "--tool", "echo"], 2),
+        (&["--until", "2001-01-01"], 0),
         (&["--event", "limit"], 2),
     ] {
         assert_eq!(show(&folder, options).len(), count, "{options:?}");
@@ -270,6 +272,13 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         .args(["audit", "show", "--outcome", "fuel"])
         .run();
     assert_eq!(table.stdout.lines().count(), 2, "{table}");
+    let none = ToolbayCommand::new(&folder)
+        .args(["audit", "show", "--tool", "other"])
+        .run();
+    assert!(
+        none.code == 0 && none.stderr.contains("lines of the log matches"),
+        "{none}"
+    );
 }
 
 #[test]

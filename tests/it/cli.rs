@@ -22,6 +22,8 @@ fn help() {
         "init",
         "list",
         "check",
+        "check-config",
+        "doctor",
         "new",
         "dev",
         "compile",
@@ -50,6 +52,35 @@ fn version_names_the_program() {
 }
 
 #[test]
+fn list_shows_one_plugin() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
+    folder.put("b.wasm", TinyComponent::new(&["two"]).build());
+    let outcome = toolbay(&folder, &["list", "a"]);
+    assert!(
+        outcome.code == 0 && outcome.stdout.starts_with("a  ready"),
+        "{outcome}"
+    );
+    assert!(
+        outcome.stdout.contains("    one") && !outcome.stdout.contains("two"),
+        "{outcome}"
+    );
+    let outcome = toolbay(&folder, &["list", "b", "--json"]);
+    let listed: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(listed["plugins"]["b"]["tools"], json!(["two"]), "{listed}");
+    assert!(listed["plugins"].get("a").is_none(), "{listed}");
+    for (name, words) in [
+        ("aa", "did you mean \"a\"?"),
+        ("something", "`toolbay list` shows all plugins"),
+    ] {
+        let outcome = toolbay(&folder, &["list", name]);
+        assert!(
+            outcome.code == 1 && outcome.stderr.contains(words),
+            "{outcome}"
+        );
+    }
+}
+
+#[test]
 fn wrong_usage_exits_with_2() {
     let folder = Folder::new();
     for args in [
@@ -57,7 +88,7 @@ fn wrong_usage_exits_with_2() {
         &["srve"],
         &["serve", "--nonsense"],
         &["call"],
-        &["list", "extra"],
+        &["list", "a", "extra"],
         &["serve", "--plugins"],
         &["check", "a.wasm", "--plugins", "."],
     ] {

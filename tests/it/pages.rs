@@ -20,13 +20,14 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 20] = [
+const TOML: [(&str, Toml); 21] = [
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/console.md", Toml::Config),
+    ("docs/src/getting-started.md", Toml::Grant),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
     ("docs/src/large-results.md", Toml::Config),

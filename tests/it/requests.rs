@@ -62,6 +62,14 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
         )));
         match path.as_str() {
             "/hello" => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?,
+            "/book/" => {
+                let page = "<!doctype html><title>Book</title><h1>The Rust Programming Language</h1>";
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}",
+                    page.len()
+                )?;
+            }
             "/moved" => stream.write_all(
                 b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n",
             )?,

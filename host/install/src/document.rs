@@ -58,6 +58,16 @@ impl ConfigurationText {
             .as_object()
     }
 
+    /// Returns the names and entries of all servers.
+    pub fn servers(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+        self.value
+            .get(self.entry_format.servers_key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, entry)| Some((name.as_str(), entry.as_object()?)))
+    }
+
     /// Adds or updates the entry of the server `name` so that it has this `connection`. Keeps the
     /// other members of an existing entry.
     ///

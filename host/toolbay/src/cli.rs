@@ -3,12 +3,15 @@
 mod audit;
 mod call;
 mod check;
+mod check_config;
+mod check_report;
 mod common;
 mod compile;
 mod completions;
 mod confirm;
 mod console;
 mod dev;
+mod doctor;
 mod escape;
 mod init;
 mod install;
@@ -84,6 +87,8 @@ enum Command {
     /// The exit code is 0 even if files are refused; with --json, each of them has the status
     /// "refused". To get exit code 1 if a file is refused, use `toolbay compile`.
     List {
+        /// Only this plugin, by the name of its file without `.wasm`
+        plugin: Option<String>,
         #[command(flatten)]
         common: Common,
         /// Print JSON
@@ -99,6 +104,34 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Check what a server needs to start, without serving: the configuration, certificates, keys,
+    /// the address, the folders that it writes, and every plugin with its grant
+    ///
+    /// The exit code is 1 if a check found an error, and 64 if the configuration is invalid.
+    CheckConfig {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        listen: Listen,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check what this machine offers a server: the kernel, limits, folder events, the compile
+    /// cache, and the clients that start Toolbay
+    ///
+    /// The exit code is 1 if a check found an error, and 64 if the configuration is invalid.
+    Doctor {
+        #[command(flatten)]
+        common: Common,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Only confine this process, and print what the kernel lacks (internal: toolbay starts
+        /// this itself)
+        #[arg(long, hide = true)]
+        confinement_only: bool,
     },
     /// Create a plugin project that is ready to build
     New {
@@ -330,6 +363,16 @@ impl Cli {
                 settings,
                 json,
             } => check::run(&settings, &file, json),
+            Command::CheckConfig {
+                common,
+                listen,
+                json,
+            } => check_config::run(&common, &listen, json),
+            Command::Doctor {
+                confinement_only: true,
+                ..
+            } => Ok(doctor::run_confinement()),
+            Command::Doctor { common, json, .. } => doctor::run(&common, json),
             Command::New {
                 name,
                 language,
@@ -383,7 +426,11 @@ impl Cli {
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
             Command::SecretWorker { folder, writable } => secret_worker::run(&folder, writable),
-            Command::List { common, json } => list::run(&common, json),
+            Command::List {
+                plugin,
+                common,
+                json,
+            } => list::run(&common, plugin.as_deref(), json),
             Command::Call {
                 tool,
                 arguments,

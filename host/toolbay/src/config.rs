@@ -65,6 +65,7 @@ pub(crate) use self::token_removals::RemainingTokens;
 pub(crate) use self::variables::environment_variables;
 use crate::limits::breaker::BreakerRules;
 use crate::process::logging;
+pub use crate::process::logging::LogFormat;
 
 /// Name of the directory with the key of request states, inside the directory with the state of
 /// plugins.
@@ -81,6 +82,8 @@ pub struct Config {
     /// Log filter: a level, or `tracing` directives such as `toolbay=debug`. Default: `info`.
     #[serde(deserialize_with = "log_filter")]
     pub log: String,
+    /// Format of the log lines. Default: text.
+    pub log_format: LogFormat,
     /// Tools per page of `tools/list`, at least 1. Default: 500.
     #[serde(deserialize_with = "positive")]
     pub page_size: usize,
@@ -146,6 +149,7 @@ impl Default for Config {
         Self {
             plugins: PathBuf::from("plugins"),
             log: "info".to_owned(),
+            log_format: LogFormat::default(),
             page_size: 500,
             usage: true,
             server: ServerConfig::default(),

@@ -12,7 +12,7 @@ pub(crate) mod instructions;
 pub(crate) mod list_digests;
 pub(crate) mod mcp_host;
 pub(crate) mod metrics_collector;
-mod pattern_warnings;
+pub(crate) mod pattern_warnings;
 pub(crate) mod server;
 pub(crate) mod server_builder;
 mod server_parts;

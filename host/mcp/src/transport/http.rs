@@ -77,6 +77,7 @@ use self::body_workers::BodyWorkers;
 use self::connection_places::ConnectionPlaces;
 use self::headers::ErrorId;
 use self::metrics_cache::MetricsCache;
+use self::oauth::TokenVerifier;
 pub use self::options::{AccessSettings, AuthorizationServer, BearerToken, HttpOptions, OAuth};
 use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
@@ -101,6 +102,15 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 
 /// Path of the metrics.
 pub const METRICS_PATH: &str = "/metrics";
+
+/// Checks that the keys of all token issuers can be read.
+///
+/// # Errors
+///
+/// A file cannot be read, is not a JWK set or has no keys.
+pub fn check_issuer_keys(oauth: &OAuth) -> Result<(), String> {
+    TokenVerifier::new(oauth.clone()).map(drop)
+}
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
 /// `server.grace_period`. The settings in `access` replace the corresponding options.

@@ -143,7 +143,7 @@ pub(super) fn start_logging(
     let log_telemetry = telemetry.filter(|sent| sent.settings().logs);
     let records =
         log_telemetry.map(|sent| LogExportLayer::new(sent.clone(), config.otel.include_caller));
-    logging::init(filter, records).map_err(ConfigError::new)?;
+    logging::init(filter, config.log_format, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
     machine_limits::raise_descriptor_limit();
     for clamp in config.clamp_messages() {

@@ -33,6 +33,8 @@ const MAX_ANSWER_BYTES: u64 = 1_000;
 struct InitReport {
     written: Vec<PathBuf>,
     existing: Vec<PathBuf>,
+    /// The names of the proposed grants in the plugin folder.
+    proposals: Vec<PathBuf>,
 }
 
 /// Creates a folder to serve at `path`. `selection` names the samples to copy. Without it, the
@@ -63,6 +65,14 @@ pub(super) fn run(
             fs::read(sample).with_context(|| format!("failed to read {}", sample.display()))?;
         let name = sample.file_name().unwrap_or_default();
         report.write_new(path, &Path::new(PLUGIN_FOLDER).join(name), &content)?;
+        // Copying a plugin grants nothing, so its grant gets a name that has no effect.
+        if let Some(grant) = samples::proposed_grant(sample) {
+            let content =
+                fs::read(&grant).with_context(|| format!("failed to read {}", grant.display()))?;
+            let name = Path::new(name).with_extension(samples::PROPOSAL_EXTENSION);
+            report.write_new(path, &Path::new(PLUGIN_FOLDER).join(&name), &content)?;
+            report.proposals.push(name);
+        }
     }
     let explains_missing_samples = selection.is_none() && samples.is_empty();
     print(&report.to_text(path, explains_missing_samples));
@@ -141,6 +151,16 @@ impl InitReport {
             "Already there, and left as it is:".to_owned(),
             &self.existing,
         );
+        for proposal in &self.proposals {
+            let grant = proposal.with_extension("");
+            let _ = writeln!(
+                out,
+                "{} needs permissions and has none. To grant them, review {PLUGIN_FOLDER}/{}, and rename it to {}.\n",
+                proposal.with_extension("").with_extension("wasm").display(),
+                proposal.display(),
+                grant.display()
+            );
+        }
         if explains_missing_samples {
             let _ = writeln!(
                 out,

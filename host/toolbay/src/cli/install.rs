@@ -1,8 +1,8 @@
 //! `toolbay install` and `toolbay uninstall`: add the server to the configuration of a client, and
 //! remove it.
 
-mod client_environment;
-mod report;
+pub(super) mod client_environment;
+pub(super) mod report;
 mod target;
 
 use std::process::ExitCode;

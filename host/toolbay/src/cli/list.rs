@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use serde_json::{Value, json};
 use toolbay_catalog::{GrantReport, PluginFileStatus, PluginReport, Snapshot};
 use toolbay_mcp::{prompt_json, resource_json, template_json, tool_json};
 use toolbay_model::text::clean_line;
+use toolbay_settings::toml_file::nearest;
 
 use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
@@ -15,7 +17,7 @@ use crate::config::Config;
 use crate::serve::grant_text::{permission_lines, term_lines};
 use crate::serve::server::Server;
 
-pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
         let server = Server::builder(config.clone())
@@ -24,14 +26,35 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
             .record(false)
             .start()?;
         let snapshot = wait_until_loaded(&server).await;
-        if json {
-            print_json(&snapshot_json(&snapshot, &config))?;
-        } else {
-            print(&snapshot_text(&snapshot, &config));
+        match plugin {
+            Some(id) => {
+                let Some(report) = snapshot.plugins.get(id) else {
+                    bail!(unknown_plugin_message(id, &snapshot));
+                };
+                if json {
+                    print_json(&json!({"plugins": {id: report}}))?;
+                } else {
+                    let mut out = String::new();
+                    write_plugin(&mut out, id, report, &snapshot);
+                    print(out.trim_end_matches('\n'));
+                    print("\n");
+                }
+            }
+            None if json => print_json(&snapshot_json(&snapshot, &config))?,
+            None => print(&snapshot_text(&snapshot, &config)),
         }
         // Refused files are part of the output, not an error.
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Returns the message about an unknown plugin, with the most similar name.
+fn unknown_plugin_message(id: &str, snapshot: &Snapshot) -> String {
+    let ids: Vec<&str> = snapshot.plugins.keys().map(String::as_str).collect();
+    match nearest(id, &ids) {
+        Some(near) => format!("unknown plugin {id:?}; did you mean {near:?}?"),
+        None => format!("unknown plugin {id:?}; `toolbay list` shows all plugins"),
+    }
 }
 
 fn snapshot_json(snapshot: &Snapshot, config: &Config) -> Value {

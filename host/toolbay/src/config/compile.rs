@@ -47,7 +47,7 @@ impl Default for CompileConfig {
 impl CompileConfig {
     /// Returns the directory of the compile cache and its maximum size. `None` if the cache is off
     /// or there is no home directory.
-    pub(super) fn cache(&self) -> Option<(PathBuf, ByteSize)> {
+    pub(crate) fn cache(&self) -> Option<(PathBuf, ByteSize)> {
         let folder = match &self.cache_folder {
             Some(folder) if folder.as_os_str().is_empty() => return None,
             // A subdirectory, so that the operator's other files are not touched.

@@ -18,6 +18,17 @@ pub enum Confine {
     Required,
 }
 
+/// Writes the value as in the configuration.
+impl fmt::Display for Confine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "false",
+            Self::Possible => "true",
+            Self::Required => "\"required\"",
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Confine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ConfineVisitor)

@@ -12,15 +12,18 @@ use std::sync::OnceLock;
 use std::thread;
 
 use anstyle::Style;
+use serde::Deserialize;
 use toolbay_model::text::bounded_line;
 use toolbay_settings::toml_file::nearest;
 use tracing::field::Field;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::fmt::format::{JsonFields, Writer, debug_fn};
+use tracing_subscriber::fmt::{FormatEvent, FormatFields, SubscriberBuilder};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry};
 
+use crate::process::json_log::JsonEventFormat;
 use crate::process::log_export::LogExportLayer;
 use crate::process::stderr::{StderrWriter, print_message};
 
@@ -57,7 +60,7 @@ const CRATE_TARGETS: [&str; 22] = [
 const QUIET_DIRECTIVES: [&str; 1] = ["notify=error"];
 
 /// Maximum length of a message or field in the log, in bytes.
-const MAX_VALUE_BYTES: usize = 8_000;
+pub(super) const MAX_VALUE_BYTES: usize = 8_000;
 
 /// Checks a log filter.
 ///
@@ -155,26 +158,64 @@ pub(crate) fn set_filter(filter: &str) -> Result<(), String> {
         .map_or(Ok(()), |replace| replace(directives))
 }
 
+/// Format of log lines (`log_format`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
 /// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. Log events
 /// also go to `export_layer`, if present.
 ///
 /// # Errors
 ///
 /// The reason why the filter is invalid.
-pub(crate) fn init(filter: &str, export_layer: Option<LogExportLayer>) -> Result<(), String> {
+pub(crate) fn init(
+    filter: &str,
+    format: LogFormat,
+    export_layer: Option<LogExportLayer>,
+) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parse_filter(filter)?)
-        .fmt_fields(debug_fn(write_field).delimited(" "))
-        .with_writer(|| StderrWriter)
-        .with_ansi(stderr().is_terminal())
+        .with_writer((|| StderrWriter) as fn() -> StderrWriter)
+        .with_ansi(format == LogFormat::Text && stderr().is_terminal())
         .with_target(false)
         // If enabled, `tracing_subscriber` prints its errors to standard error, and ends the
         // process if that fails.
-        .log_internal_errors(false)
-        .with_filter_reloading();
+        .log_internal_errors(false);
+    match format {
+        LogFormat::Text => set_subscriber(
+            builder.fmt_fields(debug_fn(write_field).delimited(" ")),
+            export_layer,
+        ),
+        LogFormat::Json => set_subscriber(
+            builder
+                .fmt_fields(JsonFields::new())
+                .event_format(JsonEventFormat),
+            export_layer,
+        ),
+    }
+    set_hook(Box::new(report_panic));
+    Ok(())
+}
+
+/// Sets the subscriber of the process, and the function that replaces its filter. Does nothing if
+/// a test has already set one.
+fn set_subscriber<N, E>(
+    builder: SubscriberBuilder<N, E, EnvFilter, fn() -> StderrWriter>,
+    export_layer: Option<LogExportLayer>,
+) where
+    N: for<'writer> FormatFields<'writer> + Send + Sync + 'static,
+    E: FormatEvent<Registry, N> + Send + Sync + 'static,
+{
+    let builder = builder.with_filter_reloading();
     let handle = builder.reload_handle();
     let subscriber = builder.finish();
-    // Fails only if a test has already set one.
     let started = match export_layer {
         Some(records) => subscriber.with(records).try_init(),
         None => subscriber.try_init(),
@@ -184,8 +225,6 @@ pub(crate) fn init(filter: &str, export_layer: Option<LogExportLayer>) -> Result
             move |directives| handle.reload(directives).map_err(|error| error.to_string());
         drop(FILTER_RELOADER.set(Box::new(replace)));
     }
-    set_hook(Box::new(report_panic));
-    Ok(())
 }
 
 /// Writes a field as `name=value`, and the message without its name.

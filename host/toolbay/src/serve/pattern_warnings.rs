@@ -1,11 +1,13 @@
 //! Warnings about patterns in the configuration that match nothing.
 
 use toolbay_catalog::Snapshot;
+use toolbay_mcp::NamePattern;
 
 use crate::config::Config;
 
-/// Warns about patterns of tokens, scopes and recordings that match no tool, prompt or resource.
-pub(super) fn warn_unmatched(config: &Config, snapshot: &Snapshot) {
+/// Returns a message for each pattern of tokens, scopes and recordings that matches no tool, prompt
+/// or resource.
+pub(crate) fn unmatched_patterns(config: &Config, snapshot: &Snapshot) -> Vec<String> {
     let http = &config.http;
     let tokens = http.tokens.iter().flat_map(|token| {
         let patterns = token.tools.iter().flatten();
@@ -26,18 +28,24 @@ pub(super) fn warn_unmatched(config: &Config, snapshot: &Snapshot) {
         .iter()
         .flatten()
         .map(|pattern| ("record.tools".to_owned(), pattern));
-    for (setting, pattern) in tokens.chain(scopes).chain(recorded) {
+    let is_unmatched = |pattern: &NamePattern| {
         let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
         let uris = snapshot
             .resources
             .keys()
             .chain(snapshot.templates.keys())
             .chain(snapshot.skill_files.keys());
-        if !names.chain(uris).any(|name| pattern.matches(name)) {
-            tracing::warn!(
+        !names.chain(uris).any(|name| pattern.matches(name))
+    };
+    tokens
+        .chain(scopes)
+        .chain(recorded)
+        .filter(|(_, pattern)| is_unmatched(pattern))
+        .map(|(setting, pattern)| {
+            format!(
                 "{setting}: no tool, prompt or resource matches {:?}",
                 pattern.to_string()
-            );
-        }
-    }
+            )
+        })
+        .collect()
 }

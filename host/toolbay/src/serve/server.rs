@@ -310,7 +310,9 @@ impl Server {
     /// has been loaded or refused.
     pub(crate) async fn warn_unmatched_patterns(&self) {
         let snapshot = self.complete().await;
-        pattern_warnings::warn_unmatched(&self.config, &snapshot);
+        for pattern in pattern_warnings::unmatched_patterns(&self.config, &snapshot) {
+            tracing::warn!("{pattern}");
+        }
     }
 
     /// Returns the service, for commands that use its parts.

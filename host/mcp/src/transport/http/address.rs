@@ -66,7 +66,17 @@ impl FromStr for ListenAddress {
                 Err(InvalidAddress)
             }
             Some(path) => Ok(Self::Unix(path.into())),
-            None => text.parse().map(Self::Internet).map_err(|_| InvalidAddress),
+            None => {
+                // Only this name, because the address of another one depends on the network.
+                let numeric = match text.strip_prefix("localhost:") {
+                    Some(port) => format!("127.0.0.1:{port}"),
+                    None => text.to_owned(),
+                };
+                numeric
+                    .parse()
+                    .map(Self::Internet)
+                    .map_err(|_| InvalidAddress)
+            }
         }
     }
 }
@@ -91,10 +101,17 @@ mod tests {
             );
             assert_eq!(address.authority(), authority);
         }
+        assert_eq!(
+            "localhost:8931".parse(),
+            "127.0.0.1:8931".parse::<ListenAddress>()
+        );
         for text in [
             "",
             "localhost",
-            "localhost:1",
+            "localhost:",
+            "localhost:1:2",
+            "localhost.:1",
+            "example.com:1",
             "127.0.0.1",
             "unix:",
             "unix:/",

@@ -43,6 +43,9 @@ pub(in crate::cli) struct Filter {
     /// of this length, such as 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<SystemTime>,
+    /// Lines until this time, in the same forms as --since
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    until: Option<SystemTime>,
     /// Calls with this outcome: ok, input-required, or an error kind such as denied or fuel
     #[arg(long, value_name = "WORD", value_parser = outcome)]
     outcome: Option<String>,
@@ -58,9 +61,11 @@ impl Filter {
                 text_field(record, key) == toolbay_audit::truncate_name(wanted)
             })
         };
-        let in_time = self.since.is_none_or(|since| {
-            humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| time >= since)
-        });
+        let in_time = (self.since.is_none() && self.until.is_none())
+            || humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| {
+                self.since.is_none_or(|since| time >= since)
+                    && self.until.is_none_or(|until| time <= until)
+            });
         in_time
             && field_matches("tool", &self.tool)
             && field_matches("caller", &self.caller)
@@ -74,6 +79,8 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
     let mut out = String::new();
     let mut buffered_lines = 0;
     let mut unreadable = 0_u64;
+    let mut read_lines = 0_u64;
+    let mut shown_lines = 0_u64;
     if !json {
         out.push_str(&render_row(
             ["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned),
@@ -87,9 +94,11 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
             unreadable += 1;
             continue;
         };
+        read_lines += 1;
         if !filter.matches(&record) {
             continue;
         }
+        shown_lines += 1;
         if json {
             out.push_str(&escape_json(&String::from_utf8_lossy(&found.bytes)));
             out.push('\n');
@@ -104,6 +113,13 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
         }
     }
     print(&out);
+    if shown_lines == 0 {
+        complain(&match read_lines {
+            0 => format!("the log in {} has no lines", folder.display()),
+            1 => "the only line of the log does not match".to_owned(),
+            _ => format!("none of the {read_lines} lines of the log matches"),
+        });
+    }
     let damaged = lines.damaged() + unreadable;
     if damaged > 0 {
         let lines = if damaged == 1 {

@@ -12,6 +12,9 @@ pub(super) const ALL_SAMPLES: &str = "all";
 /// Answer that selects no samples.
 const NO_SAMPLES: &str = "none";
 
+/// Extension of a grant that has no effect until the operator renames the file.
+pub(super) const PROPOSAL_EXTENSION: &str = "toml.proposed";
+
 /// Path of the samples in a package, relative to the folder of the program.
 const PACKAGE_SAMPLES_PATH: &str = "../share/toolbay/plugins";
 
@@ -138,6 +141,15 @@ impl SampleChoice {
     }
 }
 
+/// Returns the grant that a sample comes with, if it needs permissions: a proposal, or the grant of
+/// the same plugin in another plugin folder.
+pub(super) fn proposed_grant(file: &Path) -> Option<PathBuf> {
+    [PROPOSAL_EXTENSION, "toml"]
+        .into_iter()
+        .map(|extension| file.with_extension(extension))
+        .find(|grant| grant.is_file())
+}
+
 /// Returns the name of a sample, which is the stem of its file. A name that is not UTF-8 is empty
 /// and cannot be selected.
 fn sample_name(file: &Path) -> &str {
@@ -203,6 +215,19 @@ mod tests {
                 .files
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn a_sample_comes_with_its_proposed_grant() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.toml", "b.toml.proposed", "b.toml", "c.toml.txt"] {
+            fs::write(path(name), "").unwrap();
+        }
+        let proposed = |name: &str| proposed_grant(&path(name));
+        assert_eq!(proposed("a.wasm"), Some(path("a.toml")));
+        assert_eq!(proposed("b.wasm"), Some(path("b.toml.proposed")));
+        assert_eq!(proposed("c.wasm"), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ const MAX_HOMES: usize = 100;
 const SYSTEM_FOLDERS: [&str; 4] = ["Public", "Default", "Default User", "All Users"];
 
 /// Returns the environment that determines the paths of configuration files.
-pub(super) fn path_environment() -> anyhow::Result<PathEnvironment> {
+pub(in crate::cli) fn path_environment() -> anyhow::Result<PathEnvironment> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let home = home.context("the home folder is unknown: set HOME to its path")?;
     let project = env::current_dir().context("the current folder is unknown")?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 use toolbay_install::{
     CLIENTS, ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope,
-    ConfigurationText, EditOutcome, EntryFormat, EntryName, FileError, PathEnvironment,
+    ConfigurationText, EditOutcome, EntryFormat, EntryName, FileError, PathEnvironment, is_toolbay,
     redacted_connection,
 };
 
@@ -213,6 +213,54 @@ pub(super) fn print_clients(
     out.push_str("\nto add the server to a client: toolbay install CLIENT\n");
     print(&out);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A server in the configuration of a client that starts this program, or connects to it.
+pub(in crate::cli) struct InstalledServer {
+    pub(in crate::cli) client: &'static ClientConfiguration,
+    pub(in crate::cli) file: PathBuf,
+    /// The entry's name and content, or the reason why the configuration cannot be read.
+    pub(in crate::cli) entry: Result<(String, Map<String, Value>), String>,
+}
+
+/// Returns the servers of Toolbay in all existing configurations, under any name, and the
+/// configurations that cannot be read.
+pub(in crate::cli) fn installed_servers(environment: &PathEnvironment) -> Vec<InstalledServer> {
+    let mut servers = Vec::new();
+    for client in &CLIENTS {
+        let mut locations = client.configuration_paths(ConfigurationScope::User, environment);
+        for location in client.configuration_paths(ConfigurationScope::Project, environment) {
+            if !locations.iter().any(|known| known.file == location.file) {
+                locations.push(location);
+            }
+        }
+        for location in locations.iter().filter(|location| location.file.exists()) {
+            let server = |entry| InstalledServer {
+                client,
+                file: location.file.clone(),
+                entry,
+            };
+            match read_servers(location) {
+                Ok(entries) => servers.extend(entries.into_iter().map(Ok).map(server)),
+                Err(error) => servers.push(server(Err(error.to_string()))),
+            }
+        }
+    }
+    servers
+}
+
+/// Returns the names and entries of the servers of Toolbay in a configuration.
+fn read_servers(
+    location: &ConfigurationPath,
+) -> Result<Vec<(String, Map<String, Value>)>, FileError> {
+    let file = ConfigFile::read(&location.file)?;
+    let document = ConfigurationText::parse(location.entry_format, file.text().unwrap_or_default())
+        .map_err(|mistake| FileError::Mistake(mistake, file.path().to_owned()))?;
+    Ok(document
+        .servers()
+        .filter(|(_, entry)| is_toolbay(entry))
+        .map(|(name, entry)| (name.to_owned(), entry.clone()))
+        .collect())
 }
 
 /// One configuration of a client.

@@ -59,6 +59,11 @@ struct PolicyFiles {
 }
 
 impl ConfinementNeeds {
+    /// Returns the number of writable paths that determine the server's rights.
+    pub(crate) fn overlap_count(&self) -> usize {
+        self.overlaps.len()
+    }
+
     /// Determines the needs of a server with this configuration. If it listens on a `socket`, it
     /// removes that file at its end. Blocks.
     ///
