@@ -103,7 +103,10 @@ fn each_step_of_the_page_does_what_the_page_says() {
         }
         let script = command
             .replace(SITE, &origin)
-            .replace("toolbay init", &format!("toolbay init --from '{}'", samples.display()))
+            .replace(
+                "toolbay init",
+                &format!("toolbay init --from '{}'", samples.display()),
+            )
             .replacen("toolbay", "\"$TOOLBAY\"", 1);
         let output = Command::new("sh")
             .args(["-c", &script])

@@ -131,13 +131,26 @@ fn the_server_accepts_tls_1_2_and_1_3_and_no_plaintext() {
         }
     }
     connect(&server, &generate_certificate(), &TLS_VERSIONS).unwrap_err();
-    // A client without TLS gets no HTTP.
+    // A client without TLS learns why, and nothing else.
     let mut plain = neighbour::connect(&server, true);
     plain
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .unwrap();
     let mut reply = Vec::new();
     drop(plain.read_to_end(&mut reply));
+    let reply = String::from_utf8(reply).unwrap();
+    assert!(
+        reply.starts_with("HTTP/1.1 400 ")
+            && reply.ends_with(
+                "\r\n\r\nthis port accepts only TLS: begin the URL with https instead\n"
+            ),
+        "{reply}"
+    );
+    // Other bytes are no HTTP.
+    let mut other = neighbour::connect(&server, true);
+    other.write_all(b"\x05\x01\x00").unwrap();
+    let mut reply = Vec::new();
+    drop(other.read_to_end(&mut reply));
     assert!(!reply.starts_with(b"HTTP"), "{reply:?}");
 }
 

@@ -12,7 +12,7 @@ use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_mcp::http::{ListenAddress, check_issuer_keys};
 use toolbay_private::PrivateFolder;
 
-use super::check_report::{CheckReport, CheckStatus};
+use super::check_report::{CheckReport, CheckStatus, count_noun};
 use super::common::{Common, Listen, block_on};
 use super::load_progress::wait_until_loaded;
 use crate::config::Config;
@@ -139,7 +139,8 @@ fn check_files(config: &Config, report: &mut CheckReport) {
             .map(|needs| match needs.overlap_count() {
                 0 => "no writable path decides about permissions".to_owned(),
                 overlaps => format!(
-                    "{overlaps} writable paths decide about permissions; the log of a server names them"
+                    "{} of what the server may write decides about permissions; the log of a server names it",
+                    count_noun(overlaps, "path")
                 ),
             })
             .map_err(|error| error.to_string()),
@@ -191,10 +192,10 @@ async fn check_plugins(config: &Config, report: &mut CheckReport) -> anyhow::Res
         CheckStatus::Ok,
         "plugins",
         format!(
-            "{} plugins in {} offer {} tools",
-            served_count(&snapshot),
-            config.plugins.display(),
-            snapshot.tools.len()
+            "{} with {} in {}",
+            count_noun(served_count(&snapshot), "plugin"),
+            count_noun(snapshot.tools.len(), "tool"),
+            config.plugins.display()
         ),
     );
     for (id, plugin) in &snapshot.plugins {

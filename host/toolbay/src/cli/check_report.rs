@@ -134,7 +134,8 @@ impl CheckReport {
     }
 }
 
-fn count_noun(count: usize, noun: &str) -> String {
+/// Returns a count with its noun, such as `no errors` or `2 errors`.
+pub(super) fn count_noun(count: usize, noun: &str) -> String {
     match count {
         0 => format!("no {noun}s"),
         1 => format!("1 {noun}"),

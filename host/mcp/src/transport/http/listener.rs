@@ -59,6 +59,13 @@ const MAX_ACCEPTS_PER_TURN: usize = 4;
 /// Value of `Retry-After`, in seconds, for a connection that gets no place.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
+/// Response to a request without TLS on a port with TLS.
+const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 61\r\n\
+    Connection: close\r\n\r\n\
+    this port accepts only TLS: begin the URL with https instead\n";
+
 /// The state that all connections share.
 struct ListenerState {
     router: Router,
@@ -195,13 +202,30 @@ async fn serve_connection(
         None => ConnectionStream::Plain(wire),
         Some(tls) => {
             // The handshake uses the same place and timeout as the head of a request.
+            let handshake = async {
+                if is_plain_http(stream.peek_byte().await?) {
+                    return Ok(None);
+                }
+                tls.accept(wire).await.map(Some)
+            };
             let secured = tokio::select! {
-                secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
+                secured = tokio::time::timeout(head, handshake) => secured,
                 () = wait_for_eviction(&standing, &taken) => return,
                 () = shared.stop.cancelled() => return,
             };
             match secured {
-                Ok(Ok(secured)) => ConnectionStream::Tls(Box::new(secured)),
+                Ok(Ok(Some(secured))) => ConnectionStream::Tls(Box::new(secured)),
+                Ok(Ok(None)) => {
+                    tracing::debug!(peer = %source, "a client does not use TLS");
+                    // Fits into the empty buffer of the socket.
+                    drop(stream.try_write(PLAIN_HTTP_RESPONSE));
+                    tokio::select! {
+                        () = lingering_close::drain(&stream, &pace) => {}
+                        () = wait_for_eviction(&standing, &taken) => {}
+                        () = shared.stop.cancelled() => {}
+                    }
+                    return;
+                }
                 Ok(Err(error)) => {
                     tracing::debug!(peer = %source, %error, "a connection ended in its handshake");
                     return;
@@ -276,6 +300,12 @@ async fn serve_connection(
             () = shared.stop.cancelled() => {}
         }
     }
+}
+
+/// Returns whether a connection begins with an HTTP request: the name of a method. A TLS handshake
+/// begins with the byte 22.
+fn is_plain_http(first: Option<u8>) -> bool {
+    first.is_some_and(|byte| byte.is_ascii_uppercase())
 }
 
 /// Waits until a connection in the overflow has lost its slot. Never returns for a connection that

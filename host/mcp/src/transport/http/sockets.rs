@@ -166,11 +166,23 @@ impl SocketStream {
 
     /// Waits until data arrives, and leaves it in the buffer. Returns 0 at the end of the stream.
     pub(super) async fn peek(&self) -> io::Result<usize> {
+        self.peek_into(&mut [0]).await
+    }
+
+    /// Waits until data arrives, and returns its first byte, which stays in the buffer. Returns
+    /// `None` at the end of the stream.
+    pub(super) async fn peek_byte(&self) -> io::Result<Option<u8>> {
+        let mut byte = [0];
+        let count = self.peek_into(&mut byte).await?;
+        Ok(byte.first().copied().filter(|_| count > 0))
+    }
+
+    async fn peek_into(&self, byte: &mut [u8; 1]) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.peek(&mut [0]).await,
+            Self::Tcp(stream) => stream.peek(byte).await,
             Self::Unix(stream) => {
                 let look =
-                    || Ok(recv(stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)?.1);
+                    || Ok(recv(stream, &mut *byte, RecvFlags::PEEK | RecvFlags::DONTWAIT)?.1);
                 stream.async_io(Interest::READABLE, look).await
             }
         }
