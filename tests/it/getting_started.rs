@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolbay_testkit as kit;
 use toolbay_testkit::markdown::code_blocks;
 
 use crate::requests::Site;
-use crate::support::{Folder, ToolbayCommand};
+use crate::support::{Folder, ToolbayCommand, example, sample};
 
 /// The site of the page, which the test replaces by a local one.
 const SITE: &str = "https://doc.rust-lang.org";
@@ -63,9 +62,9 @@ fn has_line(text: &str, pattern: &str) -> bool {
 fn samples(folder: &Folder) -> PathBuf {
     let samples = folder.sibling_path("samples");
     fs::create_dir(&samples).unwrap();
-    let calculator = kit::sample("calculator").unwrap();
+    let calculator = sample("calculator");
     fs::write(samples.join("calculator.wasm"), calculator).unwrap();
-    let fetch = kit::example("fetch").unwrap();
+    let fetch = example("fetch");
     fs::write(samples.join("fetch.wasm"), fetch).unwrap();
     let grant = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fetch/fetch.toml");
     fs::copy(grant, samples.join("fetch.toml.proposed")).unwrap();

@@ -740,6 +740,86 @@ fn no_state_is_stored_if_the_folder_is_empty_or_unusable() {
 }
 
 #[test]
+fn exported_state_can_be_imported_within_the_quota_of_the_grant() {
+    let folder = folder_with_grant(GRANT);
+    let mut server = StdioServer::start(&folder);
+    let steps =
+        json!([{"set": ["a", "1"]}, {"set": ["\u{fc}\n\"", "two"]}, {"fill": ["big", 100_000]}]);
+    assert_eq!(run_steps(&mut server, steps), ["fine"; 3]);
+    drop(server);
+    let state = |args: &[&str]| ToolbayCommand::new(&folder).args(["state"]).args(args);
+    let exported = state(&["export"]).run();
+    assert_eq!(exported.code, 0, "{exported}");
+    let lines: Vec<Value> = exported
+        .raw_stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(
+        lines[0],
+        json!({"plugin": "keeper", "bucket": "default", "key": "a", "value": "MQ=="})
+    );
+    assert_eq!(state(&["export", "other"]).run().raw_stdout, "");
+    fs::write(folder.sibling_path("copy.jsonl"), &exported.raw_stdout).unwrap();
+    let before = list_state(&folder);
+
+    assert_eq!(state(&["clear", "keeper"]).run().code, 0);
+    let imported = state(&["import", "copy.jsonl"]).run();
+    assert_eq!(imported.stdout, "set 3 keys\n", "{imported}");
+    assert_eq!(list_state(&folder), before);
+    assert_eq!(
+        state(&["get", "keeper", "\u{fc}\n\""]).run().raw_stdout,
+        "two"
+    );
+    // The same copy again changes nothing.
+    assert_eq!(
+        state(&["import", "-"]).run_with(&exported.raw_stdout).code,
+        0
+    );
+    assert_eq!(list_state(&folder), before);
+
+    let refused = |input: &str, words: &str| {
+        let outcome = state(&["import", "-"]).run_with(input);
+        assert!(
+            outcome.code == 1 && outcome.stderr.contains(words),
+            "{words}: {outcome}"
+        );
+    };
+    let line = |change: Value| {
+        let mut line = lines[0].clone();
+        line.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    };
+    refused(
+        "nonsense\n",
+        "-:1, after 0 keys: expected a line of `toolbay state export`",
+    );
+    refused(
+        &(line(json!({})) + &line(json!({"value": "?"}))),
+        "-:2, after 1 keys: the value is not base64",
+    );
+    refused(
+        &line(json!({"plugin": "other"})),
+        "the grant of other does not allow state",
+    );
+    refused(
+        &line(json!({"plugin": "../keeper"})),
+        "does not allow state",
+    );
+    refused(
+        &line(json!({"caller": "stdio"})),
+        "allows state that callers share",
+    );
+    refused(&line(json!({"extra": 1})), "expected a line of");
+    folder.put("keeper.toml", "[permissions.state]\nkeys = 3\n");
+    refused(&line(json!({"key": "fourth"})), "quota of 3 keys");
+    assert_eq!(list_state(&folder)["state"][0]["keys"], 3);
+}
+
+#[test]
 fn a_variable_sets_the_folder() {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", GRANT);

@@ -247,7 +247,7 @@ enum Command {
         /// The name of the token's owner, as shown in the log
         name: String,
     },
-    /// Show or delete what plugins keep from one call to the next
+    /// Show, copy or delete what plugins keep from one call to the next
     ///
     /// Also works while a server is running. If the server is using the state continuously, the
     /// command waits up to five seconds, then fails.

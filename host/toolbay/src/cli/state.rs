@@ -1,7 +1,10 @@
-//! `toolbay state`: shows and deletes the state of plugins.
+//! `toolbay state`: shows, copies and deletes the state of plugins.
+
+mod transfer;
 
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -49,6 +52,22 @@ pub(super) enum StateCommand {
         #[command(flatten)]
         common: Common,
     },
+    /// Print the state as JSON Lines: one object with plugin, caller, bucket, key and value (base64)
+    /// per line
+    Export {
+        /// The plugin's id: its file name without .wasm [default: all plugins]
+        plugin: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Set the keys in a file that `toolbay state export` wrote, within the quota of each grant;
+    /// other keys stay as they are
+    Import {
+        /// The file, or - for standard input
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Delete what a plugin keeps, by default for all callers and in all buckets
     Clear {
         /// The plugin's id: its file name without .wasm
@@ -91,6 +110,10 @@ pub(super) fn run(command: StateCommand) -> anyhow::Result<ExitCode> {
             place,
             common,
         } => get(&load_config(&common)?, &plugin, key, &place),
+        StateCommand::Export { plugin, common } => {
+            transfer::export(&load_config(&common)?, plugin.as_deref())
+        }
+        StateCommand::Import { file, common } => transfer::import(&load_config(&common)?, &file),
         StateCommand::Clear {
             plugin,
             part,
@@ -144,12 +167,7 @@ fn get(
     location: &KeyLocation,
 ) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
-    let caller = match &location.caller {
-        Some(name) => Some(CallerIdentity::from_name(name).with_context(|| {
-            format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
-        })?),
-        None => None,
-    };
+    let caller = location.caller.as_deref().map(parse_caller).transpose()?;
     let bucket = StateBucket::new(
         StateOwner {
             plugin: plugin.into(),
@@ -188,6 +206,12 @@ fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+fn parse_caller(name: &str) -> anyhow::Result<CallerIdentity> {
+    CallerIdentity::from_name(name).with_context(|| {
+        format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
+    })
+}
+
 /// Returns the database of the state.
 fn open_database(config: &Config) -> anyhow::Result<StateDatabase> {
     match config.database() {
@@ -206,6 +230,10 @@ fn with_error_details<T>(result: Result<T, StateError>) -> anyhow::Result<T> {
 /// Returns the state that the grant of a plugin allows. `None` if the grant allows none, or is
 /// missing or invalid.
 fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
+    // A name from a copy must not lead to another folder.
+    if plugin.contains('/') {
+        return None;
+    }
     let name = format!("{plugin}.toml");
     let mut text = String::new();
     std::fs::File::open(config.plugins.join(&name))
