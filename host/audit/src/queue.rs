@@ -26,8 +26,8 @@ const CAPACITY_PER_CALL_BYTES: usize = 32 << 10;
 /// Capacity of the queue for other events, in bytes. Calls cannot use it.
 const SERVER_QUEUE_CAPACITY_BYTES: usize = 4 << 20;
 
-/// Maximum time that a call waits for queue space with [`WhenFull::Drop`]. After a timeout, further
-/// calls do not wait until something is written.
+/// Maximum time that a call waits for queue space with [`WhenFull::Drop`]. After a timeout, calls
+/// no longer wait, until the thread has written something.
 const DROP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Time that a call waits before the server's own log reports it.
@@ -40,8 +40,8 @@ pub enum WhenFull {
     /// until they can.
     #[default]
     Wait,
-    /// Calls are refused, also while the disk accepts no writes. Lines of earlier calls are
-    /// retained.
+    /// Calls are refused while the queue is full or the disk accepts no writes. Lines of earlier
+    /// calls are retained.
     Refuse,
     /// Calls continue, and their lines are lost.
     Drop,
@@ -235,8 +235,8 @@ impl AuditLog {
         }
     }
 
-    /// Returns the queue space for the lines of a call, in bytes: `event` for its end, one line for
-    /// a limit, and two lines for approvals.
+    /// Returns the queue space that a call needs for its lines, in bytes. There are at most four:
+    /// `event` at the end of the call, one about a limit, and two about approvals.
     pub fn reservation_bytes(event: &CallRecord) -> u32 {
         let arguments = event.arguments.text.as_ref().map_or(0, String::len);
         u32::try_from(4 * (RECORD_OVERHEAD_BYTES + event.subject.text_bytes()) + arguments)

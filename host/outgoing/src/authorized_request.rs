@@ -89,8 +89,9 @@ impl<B> AuthorizedRequest<B> {
         self.request.into_body()
     }
 
-    /// Adds a field of the host, and replaces the guest's. Ignores fields that only the client may
-    /// set: those that frame the message or apply to a connection.
+    /// Adds a header field of the host, which replaces fields of the guest with the same name.
+    /// Ignores fields that only the client may set: those that frame the message or apply to a
+    /// connection.
     pub fn insert_field(&mut self, name: HeaderName, value: HeaderValue) {
         if !header_fields::is_reserved(&name) {
             self.request.headers_mut().insert(name, value);
@@ -134,9 +135,9 @@ where
     /// at most until the response is dropped. Connections are reused for requests with the same
     /// credentials. Dropping the future cancels the request; an HTTP/1.1 connection is then closed.
     ///
-    /// Fields that apply to a connection are removed from the response. A redirect is a response.
-    /// If the guest declares a length, hyper reads no more of the body than that: if the guest
-    /// writes more later, its body is closed.
+    /// Fields that apply to a connection are removed from the response. Redirects are returned, not
+    /// followed. If the guest declares a length, hyper reads no more of the body than that: if the
+    /// guest writes more later, its body is closed.
     ///
     /// # Errors
     ///
@@ -191,7 +192,8 @@ where
         let (mut lease, response) = attempt.send(Request::from_parts(parts, upload)).await?;
         let (mut parts, incoming) = response.into_parts();
         if !upload_state.is_sent() {
-            // The reader of the response does not have to write the rest of the request.
+            // The rest of the request must be sent even while the response is not read, so the
+            // connection's own task drives the connection.
             lease.release_driver();
         }
         count_head(&parts, meter)?;
@@ -318,8 +320,8 @@ fn count_head(head: &response::Parts, meter: &RequestMeter) -> Result<(), SendEr
     Ok(meter.count_bytes("HTTP/1.1 200\r\n\r\n".len() + bytes)?)
 }
 
-/// Returns the length of the body that the response declares. A response without a body can also
-/// declare one.
+/// Returns the length that the response declares for its body, if any. Returns `None` if there is
+/// no body: such a response can declare the length that another response would have.
 fn declared_length(method: &Method, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
     let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
     if bodyless || *method == Method::HEAD {

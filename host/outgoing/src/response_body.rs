@@ -96,7 +96,7 @@ impl ResponseBody {
         Poll::Ready(Some(Err(error)))
     }
 
-    /// Polls the connection for the next frame. Drives it if this response has its driver.
+    /// Polls for the next frame. Drives the connection if this response leases its driver.
     fn poll_incoming(
         &mut self,
         cx: &mut Context<'_>,
@@ -160,7 +160,7 @@ impl ResponseBody {
         }
     }
 
-    /// Returns whether the body does not have the declared length so far.
+    /// Returns whether the received length differs from the declared length.
     fn is_incomplete(&self) -> bool {
         self.declared
             .is_some_and(|declared| declared != self.received)

@@ -25,8 +25,9 @@ pub(super) struct PreviousEnd {
     pub(super) last_hash: Digest,
     /// Length of the last file.
     pub(super) length: u64,
-    /// True if the last file does not end with a line end.
+    /// True if the last byte of the last file is not a line end.
     pub(super) is_torn: bool,
+    /// The bytes after the last valid line of the last file, if there are any.
     torn: Option<TornBytes>,
 }
 

@@ -32,7 +32,7 @@ pub struct ComponentCode {
 /// Stored code that the first call opens, and how to get it again if it is lost.
 pub(crate) struct StoredOrigin {
     pub(crate) code: UnopenedCode,
-    /// The plugin in whose file the component is.
+    /// The ID of the plugin whose file contains the component.
     pub(crate) id: String,
     pub(crate) recovery: Arc<CodeRecovery>,
 }

@@ -26,7 +26,8 @@ const TASK_SUPPORT_KEY: &str = "dev.toolbay/task-support";
 pub struct ValidDefinition {
     /// The tool as clients receive it, but with its name within the plugin.
     pub tool: Arc<Tool>,
-    /// Fingerprint, which differs from that of every definition that looks different to clients.
+    /// The fingerprint of the definition as clients receive it. Definitions that clients receive
+    /// differently have different fingerprints.
     pub(crate) fingerprint: DefinitionFingerprint,
     /// The schema that the arguments must match.
     pub input: Arc<JsonSchema>,
@@ -43,8 +44,8 @@ pub struct ValidDefinition {
 ///
 /// # Errors
 ///
-/// Returns a description of the first mistake. One invalid tool refuses the whole plugin, because a
-/// partial plugin would be surprising.
+/// Returns a description of the first mistake. If one tool is invalid, the whole plugin is refused,
+/// because a partial plugin would be surprising.
 pub(crate) fn validate_tools(
     definitions: Vec<ToolDefinition>,
     is_validated: bool,
@@ -66,7 +67,7 @@ pub(crate) fn validate_tools(
     Ok(tools.into_values().collect())
 }
 
-/// Takes out the tools whose definitions are invalid. Returns their names, each with the reason.
+/// Removes the tools whose definitions are invalid. Returns their names, each with the reason.
 pub(crate) fn take_invalid(definitions: &mut Vec<ToolDefinition>) -> Vec<(String, String)> {
     let schemas = definitions
         .iter()

@@ -1,5 +1,5 @@
-//! Components that need not be read at a start, because they are unchanged since the previous
-//! start.
+//! Components that need not be read when the server starts, because they are unchanged since the
+//! previous start.
 //!
 //! A file is unchanged if its length, its device and inode, and the times of its last changes are
 //! the same, to the nanosecond. A writer of a file can set its modification time, but not its inode
@@ -116,8 +116,8 @@ impl KnownFiles {
             .extend(file.map(|file| (id.to_owned(), file)));
     }
 
-    /// Ends the start. Returns the notes for the next start, if they differ from those that were
-    /// loaded. Files that are read later are not recorded.
+    /// Stops recording, because the server has started. Returns the notes for the next start, if
+    /// they differ from those that were loaded.
     pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
         let KnownFileTables {
             previous: before,

@@ -151,7 +151,7 @@ impl LoadStages {
         }
     }
 
-    /// Loads the component in the file, and reads the grant unless there is no `age`.
+    /// Loads the component in the file. Also reads the grant if `age` is set.
     async fn load_files(
         &self,
         id: &str,
@@ -172,8 +172,9 @@ impl LoadStages {
         Ok(LoadedFiles { component, grant })
     }
 
-    /// Fetches the secrets of a grant and applies the grant to the component, with the plain files
-    /// of `files` or of the version in service, `previous`.
+    /// Fetches the secrets of a grant and applies the grant to the component. Reads the plain files
+    /// in `files`. If `files` is `None`, keeps the plain files of `previous`, the version in
+    /// service.
     pub(crate) async fn finish_load(
         &self,
         id: &str,

@@ -43,7 +43,8 @@ pub(crate) struct VersionUpdate<'a> {
 }
 
 impl VersionUpdate<'_> {
-    /// Loads the version after the one in service. A grant gives rights only after it has settled.
+    /// Loads the version that replaces the one in service. A grant gives rights only after it has
+    /// settled.
     pub(crate) async fn load(self) -> Result<LoadResult, UpdateFailure> {
         self.files.check_grant_name(self.id)?;
         let GrantFile {

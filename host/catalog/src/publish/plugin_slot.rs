@@ -41,7 +41,7 @@ pub(crate) struct PluginSlot {
     /// True if the file was deleted. The entry stays until the deletion is published, in case the
     /// file comes back at once.
     pub(crate) is_deleted: bool,
-    /// True if the first scan found it and it has not been tried yet.
+    /// True if the first scan found the plugin and its first load has not ended yet.
     pub(crate) is_untried: bool,
 }
 
@@ -76,8 +76,9 @@ impl PluginSlot {
         true
     }
 
-    /// Records the files that a scan found. Returns what must be loaded, if anything. `names_only_plain_files` is
-    /// set if an event named files of the plugin: true if it named only plain files.
+    /// Records the files that a scan found. Returns what must be loaded, if anything.
+    /// `names_only_plain_files` is `None` if no event named a file of the plugin, and `Some(true)`
+    /// if events named only plain files.
     pub(crate) fn update_files(
         &mut self,
         id: &str,
@@ -180,7 +181,10 @@ impl PluginSlot {
             FallbackVersion::Regranted(narrowed) => {
                 let changes = self.apply_terms(narrowed);
                 if changes {
-                    tracing::info!(plugin = id, "the version in service has new terms");
+                    tracing::info!(
+                        plugin = id,
+                        "the version in service stays, under the changed grant or settings"
+                    );
                 }
                 changes
             }
@@ -190,7 +194,7 @@ impl PluginSlot {
                 if withdrawn {
                     tracing::warn!(
                         plugin = id,
-                        "withdrawn: its new terms cannot apply to the version in service"
+                        "withdrawn: the change cannot be applied to the version in service"
                     );
                 }
                 withdrawn

@@ -12,7 +12,7 @@ impl LoadPolicy {
     /// Returns the intersection of the grant `new` and the grant `in_force`, for a plugin with
     /// these `tools`, under these rules. It has the restrictions of both grants, and only the
     /// rights that both give. A setting that is neither a restriction nor a right, or that cannot
-    /// be compared, has its value in `in_force`. Slow for thousands of tools.
+    /// be compared, keeps its value from `in_force`. Slow for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
         let limits = self.intersect_limits(new, in_force);
         let tools = self.intersect_tools(new, in_force, tools);

@@ -15,8 +15,8 @@ use crate::version::plugin::tool_name;
 
 impl Grant {
     /// Checks that the grant is for the component of the plugin `id` with this digest, and names
-    /// only tools that the component has. A setting of a tool may be a protection, which would have
-    /// no effect if the tool had another name. Takes time for thousands of tools.
+    /// only tools that the component has. A setting of a tool can be a restriction, which would
+    /// silently have no effect if the name were misspelled. Slow for thousands of tools.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl Grant {
         self.component.is_some() || self.enabled_tools.is_some() || !self.tools.is_empty()
     }
 
-    /// Checks the names in the grant against the plugin's tools, and against the tools in
-    /// `left_out`, each of which has the reason for its omission.
+    /// Checks that the names in the grant are names of the plugin's tools. `left_out` has the
+    /// reason for each tool that is left out.
     fn check_names(
         &self,
         digest: Digest,
@@ -106,8 +106,8 @@ impl Grant {
         Ok(())
     }
 
-    /// Returns whether the tool `name` (without the prefix) is offered, unless the grant disables
-    /// it.
+    /// Returns whether `enabled_tools` includes the tool `name` (without the prefix). Ignores
+    /// whether the tool is disabled.
     pub(crate) fn offers(&self, name: &str) -> bool {
         self.enabled_tools
             .as_ref()

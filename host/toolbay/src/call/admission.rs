@@ -189,7 +189,8 @@ impl CallAdmission {
             .await
     }
 
-    /// Waits until the host may do work for a client without a plugin. The work may use `memory`.
+    /// Waits until the host may do work for a client that involves no plugin. The work may use
+    /// `memory`.
     ///
     /// # Errors
     ///

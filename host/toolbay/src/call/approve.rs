@@ -1,4 +1,4 @@
-//! Fourth stage of a call: asks a person, if its grant requires that.
+//! Fourth stage of a call: asks a person for approval, if the plugin's grant requires it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct ApprovedCall<'a> {
     pub(crate) journal: Arc<CallJournal>,
 }
 
-/// How a call continues after the approval stage, if it is not refused.
+/// Decision about a call that the approval stage does not refuse.
 pub(crate) enum EntryDecision<T> {
     /// The guest may be entered.
     Enter(T),
@@ -169,7 +169,8 @@ async fn arguments_digest(
     }
 }
 
-/// Returns the question to the user whether to allow a call with these arguments, without secrets.
+/// Returns the question that asks the user to allow a call with these arguments. Secrets in the
+/// arguments are redacted.
 async fn approval_question(
     case: &ApprovalCase<'_>,
     admitted: &AdmittedCall<'_>,

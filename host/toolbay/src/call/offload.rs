@@ -17,8 +17,8 @@ use crate::limits::call_permit::CallPermit;
 /// processors evenly between them and the guests.
 #[derive(Clone, Debug)]
 pub(crate) struct OffloadPool {
-    /// A runtime other than the guests'. That one has few blocking threads, and a guest can occupy
-    /// one permanently.
+    /// A runtime other than that of the guests. The guests' runtime has few blocking threads, and a
+    /// guest can occupy one permanently.
     runtime: Handle,
     threads: Arc<Semaphore>,
     threads_per_client: usize,
@@ -49,9 +49,9 @@ impl OffloadPool {
         OffloadShare(Arc::new(Semaphore::new(self.threads_per_client)))
     }
 
-    /// Runs bounded `work` for a request without a permit, as soon as a thread is free. Returns
-    /// `None` if the runtime is shutting down. Dropping the future does not interrupt work that is
-    /// running.
+    /// Runs `work` for a request that holds no permit, as soon as a thread is free. The duration of
+    /// `work` must be bounded: dropping the future does not interrupt it. Returns `None` if the
+    /// runtime is shutting down.
     pub(crate) async fn run_bounded<T: Send + 'static>(
         &self,
         share: &OffloadShare,
@@ -75,12 +75,12 @@ impl OffloadPool {
     }
 
     /// Runs `work` as soon as a thread is free. The call's permit is held until the work has ended,
-    /// even if the future was dropped. Dropping the future interrupts the work.
+    /// even if the future was dropped. Dropping the future, and the deadline, raise the interrupt,
+    /// which `work` must check.
     ///
     /// # Errors
     ///
-    /// The deadline passed before a thread was free, or the runtime is shutting down. `work` must
-    /// check its interrupt itself.
+    /// The deadline passed before a thread was free, or the runtime is shutting down.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         share: &OffloadShare,

@@ -28,10 +28,10 @@ use crate::config::Config;
 /// Capabilities that an initialization may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AllowedCapability {
-    /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant
-    /// says
+    /// Environment variables, arguments and `[config]`: empty during the initialization, whatever
+    /// the grant says
     Environment,
-    /// The folders of mounts: the plugin finds none, whatever its grant says
+    /// The folders of mounts: none during the initialization, whatever the grant says
     Folders,
     /// Random numbers: every call gets the same ones, and anyone with the file can read them
     Random,
@@ -180,7 +180,7 @@ async fn optimize_file(
     .await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
         bail!(
-            "{name}: what it offers differs once it is initialized; it must be the same each time that it is listed"
+            "{name}: its tools, prompts or resources differ after the initialization; they must be the same whenever they are listed"
         );
     }
     let report = render_report(&name, &component, size, [&before, &after]);

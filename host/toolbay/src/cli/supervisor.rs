@@ -32,7 +32,7 @@ pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, ConfigError>
     let mut sockets = ListenFd::from_env();
     match sockets.len() {
         0 => Ok(None),
-        // A socket of another kind stays in place.
+        // If the first function fails, the socket stays for the second one.
         1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
             (Ok(tcp), _) => Ok(tcp.map(InheritedSocket::Tcp)),
             (_, Ok(unix)) => Ok(unix.map(InheritedSocket::Unix)),
@@ -163,9 +163,9 @@ impl Supervisor {
         }
     }
 
-    /// Notifies the supervisor that the server is ready, of its status and liveness, and at the end
-    /// that it stops. Runs on the protocol thread, so that the supervisor detects if that thread
-    /// hangs.
+    /// Sends notifications to the supervisor: readiness, then status and watchdog, and a stop
+    /// notification at the end. Runs on the protocol thread, so that the supervisor detects if that
+    /// thread hangs.
     pub(super) async fn report_status(self, catalog: Catalog, stop: CancellationToken) {
         if self.notify_socket.is_none() {
             return;

@@ -1,8 +1,8 @@
 //! The permits of the whole server, and the route of a call through the permits that it needs.
 //!
-//! Shared permits go to the caller that holds the fewest ([`FairSemaphore`]), and a part of them is
-//! reserved for other callers. A call that holds permits never waits for memory, and a call that
-//! waits for memory holds no permits. A suspended call, which waits for something outside the
+//! Shared permits go to the caller that holds the fewest ([`FairSemaphore`]), and each caller
+//! leaves a part of them to the others. A call that holds permits never waits for memory, and a call
+//! that waits for memory holds no permits. A suspended call, which waits for something outside the
 //! server, keeps its memory and reacquires permits later.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -54,10 +54,10 @@ pub(crate) struct PermitLimits {
     pub(crate) queue_timeout: Duration,
 }
 
-/// A client among the parties of shared permits, and its own permits.
+/// A client as a party of the shared semaphores ([`FairSemaphore`]), and the client's own permits.
 #[derive(Debug)]
 pub(crate) struct ClientParty {
-    /// The client's number among the parties of shared semaphores.
+    /// The client's ID as a party of the shared semaphores.
     number: PartyId,
     /// Permits for running calls. The parties are the called targets: none may hold all permits.
     calls: Arc<FairSemaphore>,
@@ -239,8 +239,9 @@ impl ServerPermits {
         let [target_memory, plugin_memory] = memory;
         let server = stage(&self.calls, client_id, CapacityLimit::Server);
         PermitRoute {
-            // A call that waits for a permit holds those of the stages before it. The limits of its
-            // client and its target bound their number.
+            // A call that waits at a stage holds the permits of the stages before it. The limits of
+            // the client and the target come first, so they bound how many permits are held by
+            // waiting calls.
             stages: [
                 stage(&client.calls, target_id, CapacityLimit::Client),
                 target_calls,
@@ -318,7 +319,8 @@ impl ServerPermits {
 }
 
 /// Divides the instances into running and suspended calls, and returns both maximums. If there are
-/// too few instances, more calls keep their permits while they wait.
+/// too few instances, fewer calls can be suspended, and the others keep their permits while they
+/// wait.
 fn split_instances(instances: usize, calls: usize, suspended: usize) -> (u32, u32) {
     let calls = calls.min(instances);
     (

@@ -19,7 +19,7 @@ use toolbay_model::text::clean_line;
 use self::proposal::{PermissionLines, render_proposal};
 use crate::observe::call_event::{CallEvent, CallSink};
 
-/// Suffix of a proposal's file name, after that of the grant.
+/// Suffix that is appended to the grant's file name for its proposal.
 const PROPOSAL_SUFFIX: &str = ".proposed";
 
 /// Maximum number of plugins with proposals. A person would not read more.
@@ -53,7 +53,7 @@ impl GrantLearner {
     ///
     /// # Errors
     ///
-    /// The system provides no thread.
+    /// The thread cannot be started.
     pub(crate) fn start(folder: PathBuf) -> io::Result<Self> {
         let shared = Arc::new(LearnerShared {
             folder,
@@ -70,8 +70,8 @@ impl GrantLearner {
         })
     }
 
-    /// Records the permissions that would have allowed a denied operation. `remedy` is lines of
-    /// TOML for `[permissions]`.
+    /// Records the permissions that would have allowed a denied operation. `remedy` contains the
+    /// lines of TOML for `[permissions]`.
     pub(crate) fn record_denial(&self, plugin: &str, remedy: &str) {
         let mut learned = self.shared.lock_denials();
         if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= MAX_PLUGINS {
@@ -165,8 +165,8 @@ impl LearnerShared {
     }
 }
 
-/// Replaces a plugin's proposal. A link or a file at its path is replaced, and never followed.
-/// Returns whether the current grant lacks anything.
+/// Writes a plugin's proposal. Replaces a file or a link at its path, and never follows a link.
+/// Returns false, and writes nothing, if the current grant already has all of these permissions.
 fn write_proposal(folder: &Path, plugin: &str, lines: &PermissionLines) -> Result<bool, String> {
     let name = format!("{plugin}.toml");
     let current = read_grant(folder, plugin)

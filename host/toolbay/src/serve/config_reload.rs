@@ -13,8 +13,8 @@ use crate::config::{
 use crate::process::logging;
 use crate::serve::server::Server;
 
-/// Time for which a file must be unchanged before it is read again. A file that is being written
-/// may lack its second half, which may contain the restrictions of the first half.
+/// Time for which a file must be unchanged before it is read again. A file that is still being
+/// written may lack its last lines, which may restrict what the first lines allow.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum number of attempts to read a file that keeps changing.
@@ -53,9 +53,9 @@ impl RunningConfig {
     }
 
     /// Reads the file again and applies the settings that can change while `server` runs. Logs the
-    /// changed settings, and those that need a restart. Removes tokens and rights that are no
-    /// longer in the file at once. For everything else, an invalid file changes nothing, and a file
-    /// is read only when it has been unchanged for a second. Blocks.
+    /// changed settings, and those that need a restart. Immediately removes tokens and rights that
+    /// the file no longer contains. For everything else, an invalid file changes nothing, and a
+    /// file is read only when it has been unchanged for a second. Blocks.
     pub(crate) fn reload(&mut self, server: &Server) {
         let before = self.token_names();
         self.reload_settings(server);
