@@ -20,7 +20,8 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 21] = [
+const TOML: [(&str, Toml); 22] = [
+    ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),

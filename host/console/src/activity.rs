@@ -13,6 +13,7 @@ use crate::call_history::CallHistory;
 use crate::call_note::CallNote;
 use crate::denials::{DenialLog, DenialNote};
 use crate::log_lines::LogLines;
+use crate::running_calls::{RunningCall, RunningCalls};
 
 /// Capacity of the queue of finished calls.
 const CALL_QUEUE_CAPACITY: usize = 4_096;
@@ -39,6 +40,7 @@ pub struct ServerActivity {
     denial_log: Mutex<DenialLog>,
     approvals: Mutex<ApprovalQueue>,
     log: Mutex<LogLines>,
+    running: Mutex<RunningCalls>,
     /// Start of the recording, in words.
     since: &'static str,
 }
@@ -54,6 +56,7 @@ impl Default for ServerActivity {
             denial_log: Mutex::default(),
             approvals: Mutex::default(),
             log: Mutex::default(),
+            running: Mutex::default(),
             since: "the server started",
         }
     }
@@ -126,6 +129,16 @@ impl ServerActivity {
         }
         history.lost = self.lost_calls.load(Ordering::Relaxed);
         history
+    }
+
+    /// Returns the running calls. The lock is held for a few instructions.
+    pub(crate) fn lock_running(&self) -> MutexGuard<'_, RunningCalls> {
+        lock(&self.running)
+    }
+
+    /// Signals a running call to stop, and returns it. Returns `None` if it has ended.
+    pub fn stop_call(&self, id: u64) -> Option<RunningCall> {
+        self.lock_running().stop(id)
     }
 
     /// Moves queued denials to the log of denials, and returns it.

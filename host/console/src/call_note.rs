@@ -95,7 +95,7 @@ impl TextExcerpt {
 }
 
 /// Truncates and cleans a name. Returns short names without control characters unchanged.
-fn truncate_name(name: String) -> String {
+pub(crate) fn truncate_name(name: String) -> String {
     let is_plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     if name.len() <= MAX_NAME_BYTES && name.bytes().all(is_plain) {
         name

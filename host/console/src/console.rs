@@ -18,7 +18,9 @@ use axum::routing::{get, post};
 
 use self::console_state::ConsoleState;
 pub use self::console_state::RemoteAddress;
-use self::form_handlers::{answer_approval, call_tool, clear_cache, set_plugin_suspended};
+use self::form_handlers::{
+    answer_approval, call_tool, clear_cache, set_plugin_suspended, stop_call,
+};
 use self::login_handlers::{log_in, log_out, login};
 use self::page_handlers::{
     approvals, audit, calls, denied, log, overview, plugin, plugins, tool, tools,
@@ -95,7 +97,7 @@ impl Console {
             .route(&route("/plugin"), get(plugin).post(set_plugin_suspended))
             .route(&route("/tools"), get(tools))
             .route(&route("/tool"), get(tool).post(call_tool))
-            .route(&route("/calls"), get(calls))
+            .route(&route("/calls"), get(calls).post(stop_call))
             .route(&route("/denials"), get(denied))
             .route(&route("/approvals"), get(approvals))
             .route(&route("/approval"), post(answer_approval))

@@ -35,6 +35,7 @@ mod rejection_log;
 mod request_checks;
 mod request_permits;
 mod responses;
+mod running_calls;
 mod secret;
 mod server_data;
 mod sessions;
@@ -53,6 +54,7 @@ pub use self::forwarder::{ConsoleLogin, describe_server, forward, request_login}
 pub use self::login_token::LOGIN_PATH_PREFIX;
 pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
+pub use self::running_calls::{RunningCall, RunningCallEntry};
 pub use self::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
     PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,

@@ -73,6 +73,9 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// and with code exists.
     fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, suspended: bool) -> bool;
 
+    /// Stops a running call for the viewer, who may use its tool. Returns whether it was running.
+    fn stop_call(&self, viewer: &ConsoleViewer, id: u64) -> bool;
+
     /// Removes this server's compiled components from the compile cache, for the viewer.
     ///
     /// # Errors

@@ -46,6 +46,8 @@ pub enum CallError {
     Incapable(Vec<QuestionKind>),
     /// The call was cancelled.
     Cancelled,
+    /// An operator stopped the call.
+    Stopped,
     /// An error in Toolbay. The text is logged and not sent to the client.
     Internal(String),
 }
@@ -66,7 +68,7 @@ impl CallError {
             Self::Trap { .. } => ErrorKind::Trap,
             Self::InvalidOutput(_) => ErrorKind::InvalidOutput,
             Self::Incapable(_) => ErrorKind::MissingCapability,
-            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Cancelled | Self::Stopped => ErrorKind::Cancelled,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -95,6 +97,7 @@ impl fmt::Display for CallError {
                 write!(f, "the client cannot answer: {}", methods.join(", "))
             }
             Self::Cancelled => f.write_str("cancelled"),
+            Self::Stopped => f.write_str("stopped by an operator"),
         }
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::RATES;
-use super::site::Site;
+use super::site::{Site, cookie, encode_form, enter, hidden_field, post};
 use crate::http::auth::token;
-use crate::support::{Folder, HttpServer, TinyComponent, ToolbayCommand, hostile};
+use crate::support::{
+    Folder, HttpServer, TinyComponent, ToolbayCommand, error_kind_and_text, hostile,
+};
 
 const VALUE: &str = "hunter2-hunter2";
 
@@ -176,5 +178,84 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
     assert!(
         site.page("/tools?q=ECHO").contains("acme_echo")
             && site.page("/tools?q=nothing").contains("No tool matches")
+    );
+}
+
+#[test]
+fn an_operator_stops_a_running_call() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let (operator, operators) = token("operator", "admin = true");
+    let (watcher, watchers) = token("watcher", "admin = true\ntools = [\"echo\"]");
+    let (client, clients) = token("client", "");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n{operators}{watchers}{clients}");
+    let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
+    let authorization = format!("Bearer {client}");
+    let params = json!({"name": "sleep_hour", "arguments": {}});
+    let running = server.post_stateless("tools/call", params, &[("Authorization", &authorization)]);
+    let site = Site::enter(server, &operator);
+    let page = site.until("/calls", |page| page.contains("1 running call"));
+    assert!(
+        page.contains("token:client") && page.contains("name=sleep_hour"),
+        "{page}"
+    );
+    let id = hidden_field(&page, "id");
+    // A token that may not use the tool sees the call, and cannot stop it.
+    let cookie = cookie(&enter(&site.server, &watcher)).unwrap();
+    let seen = site
+        .server
+        .get("/console/calls", &[("Cookie", &cookie)])
+        .text();
+    assert!(
+        seen.contains("1 running call") && !seen.contains("name=\"id\""),
+        "{seen}"
+    );
+    let csrf = hidden_field(&seen, "csrf");
+    let form = encode_form(&[("csrf", &csrf), ("id", &id)]);
+    let refused = post(
+        &site.server,
+        "/console/calls",
+        &[("Cookie", &cookie)],
+        &form,
+    );
+    assert_eq!(refused.status, 403);
+    for (id, notice) in [("999", "call-ended"), ("x", "call-ended"), (&id, "stopped")] {
+        let response = site.post("/calls", &[("id", id)]);
+        assert_eq!(
+            response.header("location"),
+            Some(format!("/console/calls?done={notice}").as_str())
+        );
+    }
+    let answer = running.response_message();
+    assert_eq!(
+        error_kind_and_text(&answer["result"]),
+        (
+            "cancelled".to_owned(),
+            "An operator of the server stopped the call.".to_owned()
+        )
+    );
+    let page = site.until("/calls", |page| !page.contains("running call"));
+    assert!(page.contains("stopped by an operator"), "{page}");
+    assert_eq!(
+        site.post("/calls", &[("id", &id)]).header("location"),
+        Some("/console/calls?done=call-ended")
+    );
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["audit", "show", "--json", "--event", "operator"])
+        .run();
+    let lines: Vec<Value> = outcome
+        .raw_stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [line] = lines.as_slice() else {
+        panic!("{outcome}")
+    };
+    assert_eq!(
+        (&line["action"], &line["plugin"], &line["caller"]),
+        (
+            &json!("stop-call"),
+            &json!("hostile"),
+            &json!("token:operator")
+        )
     );
 }

@@ -38,7 +38,7 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
         | CallError::Internal(text) => text.clone(),
         CallError::Denied { message, denial } => format!("{message} ({denial})"),
         CallError::Incapable(_) => "a plugin cannot ask questions while it is loaded".to_owned(),
-        CallError::Cancelled => "loading was cancelled".to_owned(),
+        CallError::Cancelled | CallError::Stopped => "loading was cancelled".to_owned(),
     };
     let why = format!("listing what it offers failed: {}", why.replace('\n', "; "));
     match error {

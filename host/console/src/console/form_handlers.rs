@@ -119,6 +119,41 @@ pub(super) async fn answer_approval(
     }
 }
 
+/// Stops a running call.
+pub(super) async fn stop_call(
+    State(console): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, form) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await?;
+    let id = value_or_empty(&form, "id").parse().unwrap_or_default();
+    let running = console.context.activity.lock_running().get(id).cloned();
+    let Some(call) = running else {
+        return Ok(see_other(&format!("{PATH}/calls?done=call-ended")));
+    };
+    if !console
+        .context
+        .operations
+        .may_use(&session.viewer, &call.tool)
+    {
+        return Err(rejection_page(
+            StatusCode::FORBIDDEN,
+            "Your token may not call this tool, so it cannot stop a call of it either.",
+        ));
+    }
+    let notice = if console.context.operations.stop_call(&session.viewer, id) {
+        tracing::info!(
+            viewer = session.viewer.name,
+            tool = call.tool,
+            caller = call.caller,
+            "console: a running call was stopped"
+        );
+        "stopped"
+    } else {
+        "call-ended"
+    };
+    Ok(see_other(&format!("{PATH}/calls?done={notice}")))
+}
+
 /// Empties the compile cache.
 pub(super) async fn clear_cache(
     State(console): SharedConsole,

@@ -128,6 +128,7 @@ pub(super) async fn calls(
             session,
             value_or_empty(&query, "q"),
             failed_only,
+            action_notice(&query),
         ))
     })
     .await
@@ -198,6 +199,8 @@ fn action_notice(query: &FieldValues) -> Option<&'static str> {
         "declined" => {
             "You have declined the call. It has failed, and the question is withdrawn from the client."
         }
+        "stopped" => "The call was stopped. Its client receives an error that says so.",
+        "call-ended" => "The call had ended already. Nothing was stopped.",
         "cleared" => {
             "The compile cache was cleared. Components are compiled again when they are needed."
         }

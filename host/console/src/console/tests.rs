@@ -181,6 +181,10 @@ impl ConsoleOperations for Stub {
         plugin == self.0
     }
 
+    fn stop_call(&self, _viewer: &ConsoleViewer, _id: u64) -> bool {
+        true
+    }
+
     fn clear_cache(
         &self,
         _viewer: &ConsoleViewer,

@@ -1,25 +1,34 @@
 //! The page of the newest calls.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use super::elements::{outcome_badge, plugin_link, search_form, time_element, tool_link};
+use super::elements::{
+    csrf_input, notice_element, outcome_badge, plugin_link, search_form, time_element, tool_link,
+};
 use super::layout::{NavigationItem, layout};
 use crate::call_note::{CallNote, TextExcerpt};
 use crate::formatting::{format_amount, format_count, format_duration, format_size, format_time};
 use crate::page_context::PageContext;
+use crate::paths::PATH;
+use crate::running_calls::RunningCall;
 use crate::sessions::ConsoleSession;
 
 /// Maximum number of calls on the page.
 const MAX_CALLS_SHOWN: usize = 100;
 
-/// Renders the newest calls that mention `search`. If `failed_only` is set, only those that failed.
+/// Maximum number of running calls on the page.
+const MAX_RUNNING_SHOWN: usize = 50;
+
+/// Renders the running calls, and the newest calls that mention `search`. If `failed_only` is set, only those that failed.
 pub(crate) fn calls(
     context: &PageContext,
     session: &ConsoleSession,
     search: &str,
     failed_only: bool,
+    notice: Option<&str>,
 ) -> Markup {
     let lower_search = search.trim().to_lowercase();
     let (matching, ended, lost): (Vec<Arc<CallNote>>, u64, u64) = {
@@ -43,6 +52,8 @@ pub(crate) fn calls(
         |call: &CallNote| context.operations.may_use(&session.viewer, &call.tool);
     let failed_filter = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed_only]; " Failed only" } };
     let body = html! {
+        (notice_element(notice))
+        div #running data-live { (running_calls(context, session)) }
         (search_form("/calls", "Tool, plugin, caller or outcome", search, &failed_filter))
         div #calls data-live {
             p.count {
@@ -60,6 +71,50 @@ pub(crate) fn calls(
         }
     };
     layout(session, NavigationItem::Calls, "Calls", true, &body)
+}
+
+/// Renders the calls that have not ended, with a button that stops each.
+fn running_calls(context: &PageContext, session: &ConsoleSession) -> Markup {
+    let (running, count) = context.activity.lock_running().oldest(MAX_RUNNING_SHOWN);
+    let now = SystemTime::now();
+    let age = |call: &RunningCall| now.duration_since(call.started_at).unwrap_or_default();
+    html! {
+        @if !running.is_empty() {
+            section aria-labelledby="running-calls" {
+                h2 #running-calls { (format_count(count, "running call")) }
+                table.stack.calls {
+                    thead { tr { th { "Since" } th { "Tool" } th { "Caller" } th.number { "Age" } th { "Action" } } }
+                    tbody {
+                        @for call in &running {
+                            tr {
+                                td data-label="Since" { (time_element(call.started_at)) }
+                                th scope="row" {
+                                    @match &call.plugin {
+                                        Some(plugin) => { (tool_link(&call.tool)) " " span.of { "of " (plugin_link(plugin)) } }
+                                        None => { (call.tool) }
+                                    }
+                                }
+                                td data-label="Caller" { (call.caller) }
+                                td.number data-label="Age" { (format_duration(age(call))) }
+                                td data-label="Action" { @if context.operations.may_use(&session.viewer, &call.tool) { (stop_button(session, call)) } }
+                            }
+                        }
+                    }
+                }
+                @if count > running.len() { p.hint { "Only the oldest are shown." } }
+            }
+        }
+    }
+}
+
+fn stop_button(session: &ConsoleSession, call: &RunningCall) -> Markup {
+    html! {
+        form method="post" action={ (PATH) "/calls" } {
+            (csrf_input(session))
+            input type="hidden" name="id" value=(call.id);
+            button type="submit" aria-label={ "Stop the call of " (call.tool) " by " (call.caller) } { "Stop" }
+        }
+    }
 }
 
 fn row(call: &CallNote, shows_contents: bool) -> Markup {

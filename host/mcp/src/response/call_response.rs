@@ -193,6 +193,7 @@ impl FailureEncoder {
             CallError::Cancelled => {
                 self.encode_text("The call was stopped because the server is shutting down.")
             }
+            CallError::Stopped => self.encode_text("An operator of the server stopped the call."),
             CallError::Incapable(kinds) => Err(missing_capabilities(
                 &QuestionKind::capabilities(&kinds),
                 kind,

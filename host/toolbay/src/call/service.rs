@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use toolbay_catalog::{Catalog, Plugin, Snapshot};
 use toolbay_mcp::ClientCall;
-use toolbay_model::{CallFailure, CallObserver, CallReply, CallRequest, CallResult};
+use toolbay_model::{CallError, CallFailure, CallObserver, CallReply, CallRequest, CallResult};
 use toolbay_sandbox::Sandbox;
 
 use crate::approval::ruling::WaitingApprovals;
@@ -125,10 +125,35 @@ impl CallService {
         self.inner.waiting.as_ref()
     }
 
-    /// Answers a call of a client, and reports it to its sinks. Must run on the guests' runtime.
+    /// Answers a call of a client, and reports it to its sinks. Ends early if an operator stops the
+    /// call. Must run on the guests' runtime.
     /// Dropping the future cancels the call. The call's permit is left in `held`, because the
     /// caller must hold it until it has encoded the answer as JSON.
     pub(crate) async fn answer(
+        &self,
+        client: CallClient<'_>,
+        call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+        sinks: &mut CallSinks,
+        held: &mut Option<Arc<CallPermit>>,
+    ) -> CallResult {
+        let Some(stop) = sinks.stop_signal() else {
+            return self
+                .answer_unstopped(client, call, observer, sinks, held)
+                .await;
+        };
+        tokio::select! {
+            biased;
+            answer = self.answer_unstopped(client, call, observer, sinks, held) => answer,
+            () = stop.notified() => CallResult {
+                result: Err(CallFailure::Call(CallError::Stopped)),
+                usage: None,
+            },
+        }
+    }
+
+    /// Like [`Self::answer`], without the operator's stop signal.
+    async fn answer_unstopped(
         &self,
         client: CallClient<'_>,
         call: ClientCall,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_mcp::ClientCall;
 use toolbay_model::{CallRejection, TraceContext};
@@ -72,6 +73,11 @@ impl CallSinks {
         self.span
             .as_ref()
             .map_or_else(tracing::Span::none, CallSpan::log_span)
+    }
+
+    /// Returns the signal that an operator stops the call, if there is a console.
+    pub(crate) fn stop_signal(&self) -> Option<Arc<Notify>> {
+        self.console.as_ref().map(ConsoleReport::stop_signal)
     }
 
     /// Returns the extent to which sinks record arguments.

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
-use toolbay_console::{ApprovalNote, CallNote, DenialNote, ServerActivity, TextExcerpt};
+use toolbay_console::{
+    ApprovalNote, CallNote, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
+};
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
     CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, ToolOutput,
@@ -25,6 +28,8 @@ const MAX_TEXT_BYTES: usize = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct ConsoleReport {
     activity: Arc<ServerActivity>,
+    /// The call's entry among the running calls.
+    entry: RunningCallEntry,
     began: Instant,
     caller: String,
     tool: String,
@@ -50,6 +55,7 @@ impl ConsoleReport {
         };
         Self {
             activity: Arc::clone(watch),
+            entry: RunningCallEntry::new(watch, caller, tool),
             began: Instant::now(),
             caller: short(caller),
             tool: short(tool),
@@ -65,8 +71,14 @@ impl ConsoleReport {
         self.includes_contents
     }
 
+    /// Returns the signal that an operator stops the call.
+    pub(crate) fn stop_signal(&self) -> Arc<Notify> {
+        self.entry.stop_signal()
+    }
+
     /// Sets the plugin that handles the call.
     fn set_plugin(&mut self, plugin: &str) {
+        self.entry.set_plugin(plugin);
         self.plugin = Some(plugin.to_owned());
     }
 

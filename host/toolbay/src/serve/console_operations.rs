@@ -275,6 +275,26 @@ impl ConsoleOperations for ConsoleBackend {
         code.is_some()
     }
 
+    fn stop_call(&self, viewer: &ConsoleViewer, id: u64) -> bool {
+        let observers = self.service.observers();
+        let Some(call) = observers
+            .attached_console()
+            .and_then(|activity| activity.stop_call(id))
+        else {
+            return false;
+        };
+        if let Some(audit) = observers.audit() {
+            let snapshot = self.service.catalog().snapshot();
+            let plugins = plugins_by_id(&snapshot);
+            let plugin = call
+                .plugin
+                .as_deref()
+                .and_then(|id| plugins.get(id).copied());
+            audit.record_operator_action(&viewer.name, "stop-call", plugin, true);
+        }
+        true
+    }
+
     fn clear_cache(
         &self,
         viewer: &ConsoleViewer,

@@ -1,0 +1,150 @@
+//! The calls that are running, and their stop signals.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::Notify;
+
+use crate::activity::ServerActivity;
+use crate::call_note::truncate_name;
+
+/// A call that has not ended.
+#[derive(Clone, Debug)]
+pub struct RunningCall {
+    /// Number of the call in this console.
+    pub id: u64,
+    /// The caller's name.
+    pub caller: String,
+    /// The tool, prompt or resource.
+    pub tool: String,
+    /// The plugin that handles the call, once it is known.
+    pub plugin: Option<String>,
+    /// Time at which the call arrived.
+    pub started_at: SystemTime,
+}
+
+/// All running calls, by number. Their number is bounded by the places of callers and queues.
+#[derive(Debug, Default)]
+pub(crate) struct RunningCalls {
+    last_id: u64,
+    calls: BTreeMap<u64, (RunningCall, Arc<Notify>)>,
+}
+
+impl RunningCalls {
+    /// Adds a call, and returns its number.
+    fn add(&mut self, caller: &str, tool: &str, stop: Arc<Notify>) -> u64 {
+        self.last_id += 1;
+        let call = RunningCall {
+            id: self.last_id,
+            caller: truncate_name(caller.to_owned()),
+            tool: truncate_name(tool.to_owned()),
+            plugin: None,
+            started_at: SystemTime::now(),
+        };
+        self.calls.insert(self.last_id, (call, stop));
+        self.last_id
+    }
+
+    /// Returns at most `max_count` calls, the oldest first, and the number of all.
+    pub(crate) fn oldest(&self, max_count: usize) -> (Vec<RunningCall>, usize) {
+        let calls = self.calls.values().take(max_count);
+        (
+            calls.map(|(call, _)| call.clone()).collect(),
+            self.calls.len(),
+        )
+    }
+
+    /// Returns a call by its number.
+    pub(crate) fn get(&self, id: u64) -> Option<&RunningCall> {
+        self.calls.get(&id).map(|(call, _)| call)
+    }
+
+    /// Signals a call to stop. Returns the call, or `None` if it has ended.
+    pub(crate) fn stop(&self, id: u64) -> Option<RunningCall> {
+        let (call, stop) = self.calls.get(&id)?;
+        // Stores the signal if the call does not wait for it yet.
+        stop.notify_one();
+        Some(call.clone())
+    }
+}
+
+/// The entry of a running call, which is removed on drop.
+#[derive(Debug)]
+pub struct RunningCallEntry {
+    activity: Arc<ServerActivity>,
+    id: u64,
+    stop: Arc<Notify>,
+}
+
+impl RunningCallEntry {
+    /// Adds an entry for a call of `tool`.
+    pub fn new(activity: &Arc<ServerActivity>, caller: &str, tool: &str) -> Self {
+        let stop = Arc::<Notify>::default();
+        let id = activity.lock_running().add(caller, tool, Arc::clone(&stop));
+        Self {
+            activity: Arc::clone(activity),
+            id,
+            stop,
+        }
+    }
+
+    /// Sets the plugin that handles the call.
+    pub fn set_plugin(&self, plugin: &str) {
+        if let Some((call, _)) = self.activity.lock_running().calls.get_mut(&self.id) {
+            call.plugin = Some(truncate_name(plugin.to_owned()));
+        }
+    }
+
+    /// Returns the signal that an operator stops the call. One task can wait for it.
+    pub fn stop_signal(&self) -> Arc<Notify> {
+        Arc::clone(&self.stop)
+    }
+}
+
+impl Drop for RunningCallEntry {
+    fn drop(&mut self) {
+        self.activity.lock_running().calls.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_listed_until_its_entry_is_dropped() {
+        let activity = Arc::<ServerActivity>::default();
+        let first = RunningCallEntry::new(&activity, "stdio", "one");
+        let second = RunningCallEntry::new(&activity, "token:ci", "two\u{1b}[1m");
+        second.set_plugin("p");
+        let (calls, count) = activity.lock_running().oldest(1);
+        assert_eq!((calls[0].tool.as_str(), calls.len(), count), ("one", 1, 2));
+        let listed = activity.lock_running().get(second.id).unwrap().clone();
+        assert_eq!(
+            (listed.tool.as_str(), listed.plugin.as_deref()),
+            ("two", Some("p"))
+        );
+        drop(first);
+        assert_eq!(activity.lock_running().oldest(9).1, 1);
+        drop(second);
+        assert_eq!(activity.lock_running().oldest(9).1, 0);
+    }
+
+    #[tokio::test]
+    async fn a_stop_signal_is_stored_and_reaches_only_its_call() {
+        let activity = Arc::<ServerActivity>::default();
+        let entries = ["a", "b"].map(|tool| RunningCallEntry::new(&activity, "stdio", tool));
+        assert!(activity.lock_running().stop(entries[1].id).is_some());
+        entries[1].stop_signal().notified().await;
+        let other = entries[0].stop_signal();
+        assert!(
+            tokio::time::timeout(std::time::Duration::ZERO, other.notified())
+                .await
+                .is_err()
+        );
+        let id = entries[0].id;
+        drop(entries);
+        assert!(activity.lock_running().stop(id).is_none());
+    }
+}
