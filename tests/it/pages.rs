@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 22] = [
+const TOML: [(&str, Toml); 23] = [
     ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -38,6 +38,7 @@ const TOML: [(&str, Toml); 22] = [
     ("docs/src/proxies.md", Toml::Config),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/replay.md", Toml::Config),
+    ("docs/src/review-plugin.md", Toml::Grant),
     ("docs/src/service.md", Toml::Config),
     ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
