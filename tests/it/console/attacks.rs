@@ -381,7 +381,7 @@ fn forged_and_unauthenticated_requests_have_no_effect() {
         request(
             "sending a form to a page",
             "POST",
-            "/console/calls",
+            "/console/denials",
             &at_home,
             &rest,
             405,
