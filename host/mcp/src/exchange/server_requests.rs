@@ -15,7 +15,7 @@ use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR, RequestId};
 /// Maximum number of pending requests per session.
 pub(crate) const MAX_PENDING_REQUESTS: usize = 4096;
 
-/// Maximum length of a response, in bytes: the largest journal that an operator can allow.
+/// Maximum length of a response, in bytes: the default ceiling of `limits.journal`.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Maximum size of a parsed response, in bytes.
@@ -154,7 +154,9 @@ fn check_result(
         return Err(rejection("a result that is not an object"));
     }
     if text.len() > MAX_RESPONSE_BYTES || json_memory::decoded_size(text) > MAX_DECODED_BYTES {
-        return Err(rejection("a result that is larger than 1 MiB"));
+        return Err(rejection(
+            "a result that is larger than 1 MiB as text, or than 8 MiB in memory",
+        ));
     }
     let reservation = request_quota
         .try_reserve(caller, text.len())
@@ -327,13 +329,14 @@ mod tests {
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_RESPONSE_BYTES));
         let many = format!("{{\"a\":[{}0]}}", "[],".repeat(100_000));
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(50_000), "]".repeat(50_000));
+        let large = "a result that is larger than 1 MiB as text, or than 8 MiB in memory";
         for (text, what) in [
             ("[]", "a result that is not an object"),
             ("null", "a result that is not an object"),
             ("\"text\"", "a result that is not an object"),
-            (&*long, "a result that is larger than 1 MiB"),
-            (&*many, "a result that is larger than 1 MiB"),
-            (&*deep, "a result that is larger than 1 MiB"),
+            (&*long, large),
+            (&*many, large),
+            (&*deep, large),
         ] {
             let pending = PendingClientRequests::default();
             let requests = pending.register(1).unwrap();

@@ -101,8 +101,8 @@ impl PageCache {
     }
 
     /// Caches a page of the lists with this version number. Evicts the least recently used pages if
-    /// the cache is full, and all pages of older lists. A page that follows no cached page is not
-    /// cached: a client can make up any number of cursors.
+    /// the cache is full, and all pages of older lists. Except for a first page, a page is cached
+    /// only if the one before it is: a client can make up any number of cursors.
     pub(crate) fn insert(&self, version: u64, key: PageKey, page: Arc<CachedPage>) {
         let mut cached = self.cached_pages();
         if version < cached.version || page.size() > MAX_CACHED_BYTES {

@@ -76,7 +76,8 @@ pub(super) fn drive<'a>(
     (request, driving)
 }
 
-/// Drives the call from the journal of an earlier run to the response for the client.
+/// Drives the call to the response for the client. With `retry`, the call continues from the
+/// journal of an earlier run.
 async fn drive_to_response(
     state: &mut CallState<'_>,
     call: Box<ClientCall>,

@@ -223,7 +223,7 @@ async fn respond(
 
 /// The fate of a call that may become a task.
 enum CallFate {
-    /// It ended as the call of its request.
+    /// It ended before it became a task. Its result is the response to the request.
     Ended(CompletedCall),
     /// It takes long, and has become a task.
     Task,

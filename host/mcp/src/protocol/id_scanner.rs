@@ -6,8 +6,8 @@ use crate::protocol::request_id::{MAX_ID_BYTES, RequestId};
 /// Maximum nesting of a message that is scanned. No message that nests more deeply is valid.
 const MAX_LEVELS: usize = 1 << 10;
 
-/// Maximum length of a retained token, in bytes: one more than that of an id, so that a longer one
-/// is found to be too long.
+/// Maximum length of a retained token, in bytes: one more than that of an id, so that a truncated
+/// token is still too long to be an id.
 const MAX_TOKEN_BYTES: usize = MAX_ID_BYTES + 1;
 
 /// A scan for the member `id` of a message, in one pass over its parts. It stores neither the

@@ -58,7 +58,8 @@ impl RequestContext {
     ///
     /// The context is malformed, or the revision is not supported without a session.
     pub(crate) fn from_params(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
-        // Requests of a session do not contain this prefix: searching the text avoids parsing them.
+        // Few requests of a session contain this prefix: searching the text avoids parsing the
+        // others.
         let Some(params) = params.filter(|params| params.get().contains(META_KEY_PREFIX)) else {
             return Ok(None);
         };
@@ -134,7 +135,8 @@ pub(crate) fn request_meta(revision: Revision, capabilities: &Value) -> Value {
 /// Returns the error for a revision that is not supported.
 pub(crate) fn unsupported_version(version: &str) -> Error {
     let version = truncate_quote(version);
-    // A revision with sessions does not help a request without one.
+    // The requested revision can be a supported one that requires a session. It is not an
+    // alternative for a request without one.
     let supported: Vec<&str> = Revision::dates()
         .into_iter()
         .filter(|date| *date != version)

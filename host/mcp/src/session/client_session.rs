@@ -38,7 +38,8 @@ const LIST_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to write the responses to stopped calls.
 const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Minimum time to write them: a client that reads gets them even without a grace period.
+/// Minimum time to write the responses to stopped calls: a client that reads gets them even without
+/// a grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns the maximum time to write the responses to stopped calls after a grace period of

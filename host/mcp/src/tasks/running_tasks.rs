@@ -26,14 +26,15 @@ pub(crate) struct LiveTask {
     /// The token that stops the call.
     pub(crate) cancel: CancellationToken,
     task: Mutex<Arc<Task>>,
-    /// Counts the changes of the task. Receivers read the task itself, so that no waiting request
-    /// keeps it alive after it expires.
+    /// Counts the changes of the task. The channel does not contain the task, so that a receiver
+    /// does not keep it alive after it expires.
     changes: watch::Sender<u64>,
     /// Like `changes`, without progress messages.
     state_changes: watch::Sender<u64>,
     phase: Mutex<TaskPhase>,
-    /// The peer that receives progress and log messages, in addition to the requests for the task;
-    /// `None` as soon as the request has its response.
+    /// The peer that receives progress and log messages on the stream of the request that started
+    /// the call; `None` as soon as this request has its response. Requests for the task also report
+    /// the progress.
     peer: Mutex<Option<PeerObserver>>,
     /// The time of the last progress message.
     last_progress: Mutex<Option<Instant>>,
@@ -107,8 +108,8 @@ impl LiveTask {
         Arc::clone(&lock(&self.task))
     }
 
-    /// Returns a receiver that is notified of every later change. It is closed when the call has
-    /// ended.
+    /// Returns a receiver that is notified of every later change. It is closed when the task is
+    /// dropped, which is usually as soon as the call has ended.
     pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -183,7 +184,7 @@ impl LiveTask {
         changed
     }
 
-    /// Gives the questions keys that clients have not received before.
+    /// Assigns each question a key that clients have not received before.
     pub(super) fn assign_keys(&self, questions: Vec<Question>) -> Vec<Arc<TaskQuestion>> {
         let mut question_state = lock(&self.question_state);
         let task_questions = questions.into_iter().map(|question| {

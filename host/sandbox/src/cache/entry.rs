@@ -241,7 +241,7 @@ impl CompileCache {
             mac,
             notes,
         };
-        // Code without a record would waste space on a full disk permanently.
+        // Code without a record would waste space, on a disk that may be full, until it is swept.
         let length = length
             + self
                 .write_record(digest, &record)

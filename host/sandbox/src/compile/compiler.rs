@@ -168,7 +168,8 @@ impl Compiler {
         }
     }
 
-    /// Runs a job in a child process. Returns the child's standard error output.
+    /// Runs a job in a child process. Returns the child's standard error, which contains the notes
+    /// if the job succeeds.
     async fn run_child(
         &self,
         program: &Path,

@@ -31,8 +31,8 @@ impl ModuleNames {
             let (module, name) = self.imports.iter().find(|(module, _)| matches!(module.as_str(), "env" | "a"))?;
             let [module, name] = [module, name].map(|name| clean_line(name, MAX_QUOTED_BYTES));
             Some(format!(
-                "a core module that imports {module}.{name}, which no host provides: a function is missing at link time, or \
-                 it was built for another host; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
+                "a core module that imports {module}.{name}, which this host does not provide: the linker did not find the \
+                 function, or the module was built for another host; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
             ))
         })
     }
@@ -89,7 +89,7 @@ impl ModuleNames {
         }
         if imports_from("extism:host/") || imports_env("extism_") {
             return Some(format!(
-                "a plugin for Extism (as hyper-mcp uses them), which has its own host interface; {REBUILD_ADVICE}"
+                "a plugin for Extism (also used by hyper-mcp), which has its own host interface; {REBUILD_ADVICE}"
             ));
         }
         if exports_prefix("proxy_abi_version") || imports_env("proxy_") {

@@ -3,9 +3,9 @@
 //!
 //! A directory has one ledger, however many calls, plugins and mounts use it. A task that changes
 //! the directory holds the [`ChangePermit`] of its ledger while it checks the usage, makes the
-//! change and records the difference. Thus two calls never use the same free space. Waiting for it
-//! blocks no thread. The work itself runs to its end even if the call is cancelled, because every
-//! change must be recorded.
+//! change and records the difference. Thus two calls never use the same free space. Waiting for the
+//! permit blocks no thread. The work itself runs to its end even if the call is cancelled, because
+//! every change must be recorded.
 
 mod directory_scan;
 mod usage_state;

@@ -16,7 +16,7 @@ pub(crate) enum PartsError {
     Malformed(String),
     /// The CBOR parts are too large as JSON.
     TooLarge,
-    /// The interrupt was due first.
+    /// The conversion was stopped, because the interrupt was due.
     Interrupted,
 }
 

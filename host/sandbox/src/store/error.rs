@@ -91,8 +91,8 @@ pub(crate) fn classify(
             stderr: evidence.stderr,
         };
     }
-    // There are more guests than admission allows: some slots are reserved for listing tools, and
-    // loading uses them.
+    // Not the fault of the call: the pool has a slot for each admitted call, and a few more for
+    // listing the items of plugins while they are loaded.
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return CallError::Internal(format!("no free slot in the instance pool: {error}"));
     }

@@ -148,7 +148,7 @@ async fn ask_client(
     };
     match answers {
         Ok(reservation) => {
-            // Each answer is reserved again, for the call.
+            // Replaced below by one reservation per answer, which the task holds.
             drop(reservation);
             for open_question in &open_questions {
                 let Some(answer) = journal.answers.remove(&open_question.question.key) else {

@@ -1,8 +1,8 @@
 //! The record of used states, in memory and in files. Each state is recorded until it would expire
-//! anyway, so that no state is valid for a second entry, even after a restart.
+//! anyway, so that no state lets a call enter a plugin twice, even after a restart.
 //!
 //! There is one file for the states that expire within the same ten minutes. It grows by a fixed
-//! number of bytes per entry and is removed as a whole. Servers that use the same directory share
+//! number of bytes per record and is removed as a whole. Servers that use the same directory share
 //! the files. If the tally shows that a file has lost a record, the secret of the states is
 //! replaced, and no state that was issued before is accepted.
 
@@ -25,7 +25,7 @@ use super::state_lifetime::{STATE_LIFETIME, StateId, as_millis};
 /// entries per second.
 pub(super) const MAX_PERIOD_RECORDS: usize = 1 << 16;
 
-/// One caller can use the total divided by this.
+/// One caller can use at most the maximum number of records of a period, divided by this.
 const CALLER_SHARE_DIVISOR: usize = 4;
 
 /// First byte of a record: an id was used, or restored.
@@ -175,8 +175,8 @@ impl UsedStates {
         })
     }
 
-    /// Restores an entry that was not started. It still counts for its caller, because it has a
-    /// record.
+    /// Makes a ticket valid again, because its call never entered the plugin. The use still counts
+    /// for the caller, because its record remains.
     pub(super) fn restore(&self, ticket: EntryTicket, now: u64) -> Result<(), TicketRefused> {
         self.with_period(ticket, now, |period, file| {
             if period.tally.records < MAX_PERIOD_RECORDS {
@@ -233,8 +233,8 @@ impl UsedStates {
         outcome
     }
 
-    /// Takes over the identity of another server that has found the record lost, or creates a new
-    /// one. Until this succeeds, the files refuse every state.
+    /// Adopts the identity that another server has created after it found that the record was lost,
+    /// or creates a new one. Until this succeeds, every state is refused.
     fn replace_identity(
         &self,
         folder: &RecordFolder,
@@ -298,13 +298,15 @@ impl ExpiryPeriod {
             .read_to_end(&mut new_records)?;
         let torn_bytes = new_records.len() % RECORD_BYTES;
         if torn_bytes > 0 {
-            // The machine stopped during this write. The torn record, filled up with zeros, is not
-            // the id of a state.
+            // The machine stopped during this write. The torn record is filled up with zeros, so no
+            // state has its id.
             let filling = vec![0; RECORD_BYTES - torn_bytes];
             file.write_all(&filling)?;
             new_records.extend(filling);
         }
-        // A crash leaves records that the tally does not count yet. They are applied too.
+        // The chains can be compared only after as many records as the tally has. After a crash,
+        // the file can have further records that the tally does not count yet. They are applied
+        // too.
         let is_expected =
             |tally: PeriodTally| tally.records != expected.records || tally == expected;
         let mut intact = is_expected(self.tally);

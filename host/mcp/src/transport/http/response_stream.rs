@@ -52,8 +52,8 @@ pub(super) enum ReaderExit {
     Replaced,
     /// The client has no id from which to resume.
     Unnamed,
-    /// The client can resume the stream. Until then, this reader takes the sent messages, so that
-    /// they count as retained and the call does not wait.
+    /// The client can resume the stream. Until then, this reader moves messages from the queue to
+    /// the retained events, so that the call does not wait for space in the queue.
     Open(StreamReader),
     /// All messages were sent.
     Over,

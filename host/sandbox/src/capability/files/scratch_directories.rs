@@ -285,7 +285,7 @@ impl LeftoverFolder {
 fn sweep(root: &Path) -> Result<(), String> {
     let describe = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
     let private = PrivateFolder::open(root, DIRECTORY_PURPOSE)?;
-    // The handle itself cannot be read.
+    // The handle of a private directory is opened with `O_PATH`, which does not allow listing.
     let list = openat(&private.handle, ".", DIRECTORY_FLAGS, Mode::empty()).map_err(describe)?;
     for entry in Dir::read_from(list).map_err(describe)? {
         let entry = entry.map_err(describe)?;
