@@ -8,10 +8,12 @@ use std::fmt;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use serde::de::Error as _;
 use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::OversizePolicy;
+use crate::setting::positive;
 use crate::text::{format_duration, format_thousands};
 
 /// Generates [`Limits`] and [`LimitsPatch`] from rows
@@ -91,6 +93,21 @@ macro_rules! limits {
     };
 }
 
+/// Size of one page of linear memory. No memory is smaller, unless it is empty.
+const PAGE_SIZE: ByteSize = ByteSize::kib(64);
+
+/// Deserializes a size of linear memory: at least one page.
+fn memory_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+    let size: ByteSize = positive(deserializer)?;
+    if size < PAGE_SIZE {
+        return Err(D::Error::custom(format_args!(
+            "expected at least 64KiB, one page of linear memory, not {}",
+            size.display().iec()
+        )));
+    }
+    Ok(Some(size))
+}
+
 limits! {
     /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond
     /// of CPU time.
@@ -99,7 +116,7 @@ limits! {
     /// slot is not included.
     timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
     /// Bytes of linear memory, summed over all memories of the component.
-    memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
+    memory: ByteSize, "memory_size", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
     /// Elements of each table.
     table_elements: usize, "crate::setting::positive", 20_000, 20_000, 10_000_000;
     /// Core instances in the component.

@@ -6,6 +6,7 @@ mod compile_file;
 pub(crate) mod cores;
 pub(crate) mod describe;
 pub(crate) mod dispatcher;
+mod guest_runtime;
 pub(crate) mod optimize;
 mod plugin_resources;
 pub(crate) mod sandbox;

@@ -62,6 +62,48 @@ pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake>
     })
 }
 
+/// Returns the names of the keys of a table. Empty if its type accepts any key.
+pub fn key_names<T: DeserializeOwned>() -> Vec<String> {
+    // The only way in which serde lists the keys of a type.
+    let unknown = toml::from_str::<T>("\"no such key\" = 1").err();
+    let message = unknown.map_or_else(String::new, |error| error.message().to_owned());
+    let Some(rest) = message.strip_prefix("unknown field `no such key`") else {
+        return Vec::new();
+    };
+    rest.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+impl TomlMistake {
+    /// Adds where an unknown key belongs, if it is a key of exactly one other table. `tables` are
+    /// the names of tables, with the names of their keys. The name of the top level is empty.
+    #[must_use]
+    pub fn with_table_hint(mut self, tables: &[(&str, Vec<String>)]) -> Self {
+        let unknown = self
+            .message
+            .strip_prefix("unknown key `")
+            .and_then(|rest| rest.split('`').next());
+        let Some(unknown) = unknown.map(str::to_owned) else {
+            return self;
+        };
+        let mut fitting = tables
+            .iter()
+            .filter(|(_, keys)| keys.contains(&unknown))
+            .map(|(table, _)| *table);
+        if let (Some(table), None) = (fitting.next(), fitting.next()) {
+            self.message = if table.is_empty() {
+                format!("unknown key `{unknown}` in this table; it belongs before the first table")
+            } else {
+                format!("unknown key `{unknown}` in this place; it belongs in [{table}]")
+            };
+        }
+        self
+    }
+}
+
 /// Returns the line and column of a byte offset, both starting at 1.
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
@@ -171,6 +213,36 @@ mod tests {
             error,
             "spin.toml:2:1: unknown key `timeuot`; did you mean `timeout`?"
         );
+    }
+
+    #[test]
+    fn a_key_of_another_table_is_reported_with_that_table() {
+        let limits = key_names::<LimitsPatch>();
+        assert!(limits.contains(&"fuel".to_owned()), "{limits:?}");
+        assert_eq!(
+            key_names::<std::collections::BTreeMap<String, u64>>(),
+            [""; 0]
+        );
+        let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        let tables = [
+            ("", owned(&["prefix"])),
+            ("http", owned(&["both"])),
+            ("tcp", owned(&["both", "host"])),
+        ];
+        let report = |text: &str| {
+            let mistake = parse_document::<LimitsPatch>(text).unwrap_err();
+            mistake.with_table_hint(&tables).to_string()
+        };
+        assert_eq!(
+            report("fuel = 1\nhost = 2"),
+            "2:1: unknown key `host` in this place; it belongs in [tcp]"
+        );
+        assert_eq!(
+            report("prefix = 2"),
+            "1:1: unknown key `prefix` in this table; it belongs before the first table"
+        );
+        assert!(report("both = 2").contains("valid keys are"));
+        assert!(report("fuel = \"much\"").starts_with("1:8: fuel: "));
     }
 
     #[test]

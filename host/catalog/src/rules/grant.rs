@@ -21,7 +21,7 @@ use toolbay_model::setting::positive;
 use toolbay_model::{
     ArgumentCheck, Digest, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit, is_name,
 };
-use toolbay_policy::{OriginPattern, Permissions};
+use toolbay_policy::{OriginPattern, Permissions, StateGrant};
 use toolbay_secrets::{FixedSecrets, SecretVault};
 use toolbay_settings::toml_file;
 
@@ -214,7 +214,8 @@ impl Grant {
     ///
     /// Returns one line with the position of the first mistake and the expected value.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
-        let mut grant: Self = toml_file::parse(name, text)?;
+        let mut grant: Self = toml_file::parse_document(text)
+            .map_err(|mistake| format!("{name}:{}", mistake.with_table_hint(&key_tables())))?;
         grant.digest = Some(Digest::new(Sha256::digest(text).into()));
         for (secret, keys) in &grant.secrets {
             keys.check()
@@ -407,6 +408,16 @@ pub(crate) fn suggest_prefix(id: &str) -> String {
     } else {
         prefix.to_owned()
     }
+}
+
+/// Returns the tables of a grant with the names of their keys, to say where a misplaced key belongs.
+fn key_tables() -> [(&'static str, Vec<String>); 4] {
+    [
+        ("", toml_file::key_names::<Grant>()),
+        ("limits", toml_file::key_names::<LimitsPatch>()),
+        ("permissions", toml_file::key_names::<Permissions>()),
+        ("permissions.state", toml_file::key_names::<StateGrant>()),
+    ]
 }
 
 #[cfg(test)]

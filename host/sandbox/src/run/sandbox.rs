@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
-use std::{fs, io};
+use std::fs;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
-use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use toolbay_model::{ComponentDescription, Digest, GuestServerProtocol, Limits};
@@ -28,6 +27,7 @@ use crate::prepare::engine_pair::EnginePair;
 use crate::prepare::prepared_component::PreparedComponent;
 use crate::run::cores::cores;
 use crate::run::dispatcher::{self, CallDispatcher};
+use crate::run::guest_runtime::GuestRuntime;
 use crate::run::stored_code::{CachedCode, CachedPlugin, LostCode, OpenedCode, UnopenedCode};
 use crate::store::error;
 
@@ -102,9 +102,7 @@ pub(super) struct SandboxState {
     pub(super) refusal_basis: Option<String>,
     pub(super) compilations: CompileCounters,
     pub(super) dispatcher: CallDispatcher,
-    /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
-    /// scheduling the protocol's threads. `None` only during drop.
-    pub(super) runtime: Option<Runtime>,
+    pub(super) runtime: GuestRuntime,
 }
 
 impl Sandbox {
@@ -142,14 +140,15 @@ impl Sandbox {
         let cache = open_cache(cache, &engines);
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
-        let runtime = start_guest_runtime().context("failed to start the guests' runtime")?;
+        let runtime = GuestRuntime::start(cores(), BLOCKING_THREADS)
+            .context("failed to start the guests' runtime")?;
         let dispatcher = CallDispatcher::start(runtime.handle())
             .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
         let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
         let swept = Arc::clone(&scratches);
         let tidied = cache.as_ref().ok().map(Arc::clone);
-        runtime.spawn_blocking(move || {
+        runtime.handle().spawn_blocking(move || {
             swept.remove_leftovers();
             if let Some(cache) = tidied {
                 cache.tidy();
@@ -173,7 +172,7 @@ impl Sandbox {
             connector: OnceLock::new(),
             lookups: Arc::new(LookupLimiter::new(Arc::new(SystemResolver))),
             dispatcher,
-            runtime: Some(runtime),
+            runtime,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -373,18 +372,11 @@ impl Sandbox {
     }
 
     /// Spawns a future that enters guests on the guests' runtime.
-    ///
-    /// # Panics
-    ///
-    /// Never panics: the runtime exists as long as the sandbox.
     pub fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        match &self.inner.runtime {
-            Some(runtime) => runtime.spawn(work),
-            None => unreachable!("the runtime is taken only when the last sandbox is dropped"),
-        }
+        self.inner.runtime.handle().spawn(work)
     }
 
     /// Spawns a future that runs a call. If no other call runs, the first poll may happen on the
@@ -433,17 +425,6 @@ fn open_cache(
         .inspect_err(|why| tracing::warn!("{why}"))
 }
 
-fn start_guest_runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .thread_name("toolbay-guest")
-        .worker_threads(cores())
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        // Calls arrive through the injection queue, so check it often.
-        .global_queue_interval(4)
-        .build()
-}
-
 /// Returns the programs and settings that decide which components are refused. A program is
 /// identified by its size and modification time too, because two builds can have the same version.
 /// Returns `None` if a program cannot be found.
@@ -477,10 +458,5 @@ fn refusal_basis(
 impl Drop for SandboxState {
     fn drop(&mut self) {
         self.engines.ticker().close();
-        // Use `shutdown_background`, not `shutdown_timeout`: the last clone may be dropped on a
-        // runtime thread, where blocking is not allowed.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }

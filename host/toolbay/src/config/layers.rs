@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use toolbay_catalog::check_plugin_folder;
-use toolbay_model::RateLimit;
+use toolbay_model::{LimitsPatch, RateLimit};
 use toolbay_settings::toml_file;
 
-use super::Config;
 use super::error::ConfigError;
 use super::flags::Flags;
 use super::keys::ConfigKeys;
 use super::location::{CONFIG_FILE_NAME, ConfigLocation};
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
+use super::{
+    AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, OtelConfig, ResultsConfig,
+    ServerConfig,
+};
 use crate::process::logging;
 
 /// Default rate limit over HTTP, in calls per minute and caller.
@@ -241,18 +244,50 @@ impl Config {
         }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
-                "the plugin folder {} does not exist; create it, or set another one with --plugins",
-                self.plugins.display()
+                "the plugin folder {} does not exist; {}",
+                self.plugins.display(),
+                unexpanded_path_advice(&self.plugins)
+                    .unwrap_or("create it, or set another one with --plugins")
             )));
         }
         check_plugin_folder(&self.plugins).map_err(ConfigError)
     }
 }
 
+/// Returns advice about a path in which a shell would have replaced a part.
+fn unexpanded_path_advice(path: &Path) -> Option<&'static str> {
+    let is_unexpanded = |part: &std::ffi::OsStr| {
+        let text = part.to_string_lossy();
+        text.starts_with('~') || text.starts_with('$')
+    };
+    path.iter()
+        .any(is_unexpanded)
+        .then_some("~ and variables such as $HOME are not expanded here, so write the whole path")
+}
+
+/// Returns the tables of the file with the names of their keys, to say where a misplaced key
+/// belongs.
+fn key_tables() -> [(&'static str, Vec<String>); 10] {
+    [
+        ("", toml_file::key_names::<Config>()),
+        ("server", toml_file::key_names::<ServerConfig>()),
+        ("limits", toml_file::key_names::<LimitsPatch>()),
+        ("compile", toml_file::key_names::<CompileConfig>()),
+        ("http", toml_file::key_names::<Http>()),
+        ("http_client", toml_file::key_names::<HttpClient>()),
+        ("audit", toml_file::key_names::<AuditConfig>()),
+        ("results", toml_file::key_names::<ResultsConfig>()),
+        ("console", toml_file::key_names::<ConsoleConfig>()),
+        ("otel", toml_file::key_names::<OtelConfig>()),
+    ]
+}
+
 /// Parses the text twice: as a [`Config`], for errors with a line number, and as the table to
 /// merge.
 fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
-    let config: Config = toml_file::parse(name, text).map_err(ConfigError)?;
+    let config: Config = toml_file::parse_document(text).map_err(|mistake| {
+        ConfigError(format!("{name}:{}", mistake.with_table_hint(&key_tables())))
+    })?;
     config
         .http_client
         .check_file()
