@@ -20,7 +20,6 @@ _LIBRARY = "/1/toolbay_memory.abi3.so"
 #: How many objects of each size are made: more than there are unused ones after the start of the interpreter. CPython
 #: rounds the sizes of small objects up to multiples of 16.
 _COUNTS = {
-    **{1 << power: 8 for power in range(20, 14, -1)},
     **{size: 3000 for size in (16, 32, 48, 64)},
     **{size: 500 for size in range(80, 129, 16)},
     **{size: 100 for size in range(144, 513, 16)},
