@@ -187,6 +187,10 @@ class ShortenedTest(TestCase):
         said = componentize.shortened(TRAP)
         self.assertTrue(said.startswith("so far\n") and said.endswith("wasm trap: call stack exhausted"), said)
 
+    def test_too_much_memory_is_said(self) -> None:
+        said = "AssertionError: retrieving memory with component-init-get-memory\n\nCaused by:\n    0: too much data is being copied between the host and the guest: fuel allocated for hostcalls has been exhausted\n"
+        self.assertIn("more than 128 MiB", componentize.shortened(said))
+
     def test_no_output_is_said(self) -> None:
         self.assertEqual(componentize.shortened(""), "componentize-py failed without a message")
 

@@ -159,6 +159,8 @@ class SelectionTest(TestCase):
         self.addCleanup(folder.cleanup)
         self.sources = Path(folder.name) / "src"
         self.packages = Path(folder.name) / "packages"
+        #: The packages that work without their native code.
+        self.slow: set[str] = set()
         self.write(self.sources, {"app.py": "import used\ndef late():\n    from zoneinfo import ZoneInfo\n", "words.txt": "a"})
         self.write(
             self.packages,
@@ -186,7 +188,7 @@ class SelectionTest(TestCase):
 
     def select(self, include=(), exclude=(), imported=("used",)) -> packages.Selection:
         project = Project(Path("a.wasm"), tuple(include), tuple(exclude))
-        return packages.select(project, self.sources, packages.Environment([self.packages]), imported)
+        return packages.select(project, self.sources, packages.Environment([self.packages]), imported, self.slow.__contains__)
 
     def test_packages_that_are_imported_are_whole(self) -> None:
         found = self.select().files
@@ -201,6 +203,13 @@ class SelectionTest(TestCase):
         self.assertIn("native code", missing["fast"])
         self.assertIn('include = ["computed"]', missing["computed"])
         self.assertNotIn("used", missing)
+
+    def test_a_package_that_works_without_native_code_is_included(self) -> None:
+        self.slow.add("fast")
+        selection = self.select()
+        self.assertIn("/2/fast/__init__.py", selection.files)
+        self.assertNotIn("/2/fast/core.abi3.so", selection.files)
+        self.assertNotIn("fast", selection.missing)
 
     def test_time_zones_that_are_not_installed_are_named(self) -> None:
         (self.packages / "tzdata/zoneinfo/Europe/Paris").unlink()

@@ -89,6 +89,11 @@ def shortened(text: str) -> str:
     if within:
         return _from_traceback(message[within[-1] + 1 :], message[: within[0]])
     parts = [line.strip() for line in message if line.strip()]
+    if any("fuel allocated for hostcalls has been exhausted" in text for text in (*parts, *causes)):
+        return (
+            "the plugin has more than 128 MiB of memory after its modules were imported: leave out files of packages, with "
+            "`exclude` under [python] in plugin.toml, or make several plugins"
+        )
     traps = [cause for cause in causes if cause.startswith("wasm trap") or "exit status" in cause]
     if traps:
         reason = "; ".join(traps)

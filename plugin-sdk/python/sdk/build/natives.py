@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
 import sysconfig
+import warnings
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -114,6 +117,17 @@ class NativeFinder(MetaPathFinder):
 
     def __exit__(self, *error: object) -> None:
         sys.meta_path.remove(self)
+
+
+def can_import(name: str) -> bool:
+    """Returns whether a module can be imported without native code. Imports it."""
+    with NativeFinder(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            importlib.import_module(name)
+        except Exception:
+            return False
+    return True
 
 
 def is_native(name: str) -> bool:

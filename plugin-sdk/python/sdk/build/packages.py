@@ -8,7 +8,8 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,8 +83,17 @@ class Environment:
         return any(natives.is_native(path) for path, _ in self.files(name))
 
 
-def select(project: Project, sources: Path, environment: Environment, imported: Iterable[str]) -> Selection:
-    """Returns the files of the plugin in `sources`, after `imported` modules were imported on this machine."""
+def select(
+    project: Project,
+    sources: Path,
+    environment: Environment,
+    imported: Iterable[str],
+    can_import: Callable[[str], bool] = natives.can_import,
+) -> Selection:
+    """Returns the files of the plugin in `sources`, after `imported` modules were imported on this machine.
+
+    `can_import` returns whether a package with native code can be imported without it.
+    """
     selection = Selection()
     for path, file in files(sources, SOURCES):
         if not natives.is_native(path):
@@ -99,7 +109,7 @@ def select(project: Project, sources: Path, environment: Environment, imported: 
                 f"plugin.toml: python.include: no module {name!r} is installed; write the name that is imported, and "
                 "add its package to requirements.txt"
             )
-        if environment.has_native_code(module) and module not in loaded:
+        if environment.has_native_code(module) and not (module in loaded or can_import(module)):
             raise BuildError(f"plugin.toml: python.include: {name} has native code: {natives.instead([name])}")
         waiting.append(module)
     chosen: set[str] = set()
@@ -114,16 +124,16 @@ def select(project: Project, sources: Path, environment: Environment, imported: 
         if name not in environment.modules:
             selection.missing[name] = f"it is not installed: add `{name}` to requirements.txt, and install it"
             continue
-        if name not in loaded and name not in project.include and environment.has_native_code(name):
-            # A package that another one only uses if it can.
+        if name not in loaded and environment.has_native_code(name) and not can_import(name):
+            # A function imports it, or a package that only uses it if it can.
             continue
         added = _package(project, environment, name)
         selection.files.update(added)
         size = sum(map(len, added.values()))
         if size > _NOTEWORTHY_BYTES:
             selection.notes.append(
-                f"{name} has {size / 1e6:.0f} MB of files; write patterns of files that the plugin does not need in "
-                f"plugin.toml, such as `exclude = [\"{name}/locale/*\"]` under [python]"
+                f"{name} has {size / 1e6:.0f} MB of files, most of them in {_largest_folder(added)}; write patterns of "
+                "those that the plugin does not need in plugin.toml, as `exclude` under [python]"
             )
         modules = {path: content for path, content in added.items() if path.endswith(".py")}
         waiting.extend(found for found in _named(modules) if found in environment.modules or found in _COMPUTED)
@@ -132,6 +142,13 @@ def select(project: Project, sources: Path, environment: Environment, imported: 
             selection.missing.setdefault(name, _reason(name, environment))
     selection.files.update(_metadata(chosen))
     return selection
+
+
+def _largest_folder(files: Mapping[str, bytes]) -> str:
+    sizes: Counter[str] = Counter()
+    for path, content in files.items():
+        sizes[path.removeprefix(f"{PACKAGES}/").rpartition("/")[0]] += len(content)
+    return sizes.most_common(1)[0][0]
 
 
 def _is_in(name: str, selection: Selection) -> bool:

@@ -128,7 +128,8 @@ socket_error = OSError
 HAS_ALPN = HAS_SNI = HAS_ECDH = HAS_TLSv1_2 = HAS_TLSv1_3 = True
 HAS_NEVER_CHECK_COMMON_NAME = True
 HAS_NPN = HAS_SSLv2 = HAS_SSLv3 = HAS_TLSv1 = HAS_TLSv1_1 = HAS_PSK = False
-OPENSSL_VERSION = "none"
+# Packages warn of other libraries.
+OPENSSL_VERSION = "OpenSSL 3.0.0 (of a component, which has none)"
 OPENSSL_VERSION_INFO = (3, 0, 0, 0, 0)
 OPENSSL_VERSION_NUMBER = 0x30000000
 CHANNEL_BINDING_TYPES: list[str] = []
