@@ -139,6 +139,8 @@ class Plugins:
             await self.sends(tool("send"))
         if self.language in KEEPING:
             await self.keeps(tool("keep"))
+        if self.language == "python":
+            await self.library()
 
     async def sends(self, tool: str) -> None:
         body = "0123456789 äöü 👋\n" * 1_000
@@ -161,6 +163,21 @@ class Plugins:
             broken = {"url": f"{self.site.origin}/missing", "method": "G T"}
             words = "The request cannot be sent: its method is no HTTP method."
             await self.fails("what is wrong with a request is said", tool, broken, words)
+
+    async def library(self) -> None:
+        """Checks what a component in Python contains."""
+        expected = {
+            "zone": "2026-07-01T12:00:00+02:00",
+            "codecs": "ff" "93fa" "786e2d2d746461",
+            "computed": "228",
+            "data": "componentize-py",
+            "database": "42",
+            "native": "`ctypes.CDLL` is not available in a component",
+        }
+        await self.succeeds("the library is complete", "python_library", {}, None, expected)
+        drawn = [(await self.client.call_tool("python_draw", {})).structured_content for _ in range(2)]
+        differ = all(drawn[0][key] != drawn[1][key] for key in ("random", "secrets", "uuid"))
+        self.check("random numbers differ between calls", differ, drawn)
 
     async def keeps(self, tool: str) -> None:
         kept = {"before": "", "count": 2, "keys": ["count", "é"]}

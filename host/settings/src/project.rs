@@ -39,6 +39,21 @@ pub struct ProjectFile {
     /// Call to make after each build.
     #[serde(default)]
     pub example: Option<CallExample>,
+    /// Settings of the Python build, which reads them itself.
+    #[serde(default)]
+    pub python: PythonSettings,
+}
+
+/// Settings of the Python build.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PythonSettings {
+    /// Packages that are included although no module imports them by name.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Patterns of package files that are left out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
 }
 
 /// Program that a build requires.

@@ -31,6 +31,8 @@ preload.preload()
 if "urllib.request" in sys.modules:
     from . import web
 
+    # Openers that packages make use it too. There is a handler for HTTPS because `ssl` can be imported.
+    sys.modules["urllib.request"].HTTPSHandler = web.HostHandler  # type: ignore[attr-defined]
     web.install()
 _OFFERED = registry.offers()
 worlds.check(_OFFERED, set(dir(exports)))

@@ -1,8 +1,9 @@
-"""Loads, while the plugin is built, modules that would otherwise be missing when it runs.
+"""Loads, while the plugin is built, modules that a call would otherwise load.
 
-A component has no files: it contains the modules that were imported while it was
-built. An `import` in a function runs later, so these modules are imported in
-advance. Used only in a component.
+A component contains the source of every module that it can import, but it compiles
+a module in each call that imports it. Therefore, the modules that functions of the
+plugin import are imported in advance, and those that Python's library imports on
+demand. Used only in a component.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
+#: The folder of the plugin's modules in a component.
+_SOURCES = "/0/"
 #: The modules that Python's library imports on demand, by the module that needs them.
 _LATER = {
     "datetime": ["_strptime"],
@@ -49,9 +52,9 @@ def preload() -> None:
 
 
 def _in_functions(module: ModuleType) -> Iterator[str]:
-    """Returns the modules that the functions of a module import, unless it is one of Python's."""
-    origin = getattr(module, "__file__", None)
-    if origin is None or module.__name__.partition(".")[0] in sys.stdlib_module_names | {"toolbay"}:
+    """Returns the modules that the functions of a module import, if it is one of the plugin's own."""
+    # Reading all modules of large packages would make builds slow.
+    if not str(getattr(module, "__file__", None)).startswith(_SOURCES):
         return
     try:
         tree = ast.parse(inspect.getsource(module))

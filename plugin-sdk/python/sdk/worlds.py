@@ -1,23 +1,21 @@
 """The world of `wit/python.wit` that a plugin targets: the one with exactly its offers.
 
-    componentize-py -d toolbay/wit -w $(python -B -m toolbay.worlds src) componentize …
+    python -B -m toolbay.worlds src
 
-imports `app.py` from the folder `src` and writes the name of its world. With
-`-B`, it leaves no files in the folder of the sources.
+imports `app.py` from the folder `src` and writes the name of its world, for a
+build command of your own. With `-B`, it leaves no files in the folder of the
+sources. `python -B -m toolbay.build` finds the world itself.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from . import registry
 from .errors import DefinitionError
 from .registry import Offers
-
-#: The interfaces of the contract, by their classes in Python, in the order in which worlds name them.
-_PARTS = ("Tools", "Prompts", "Resources", "Completion")
 
 
 def needed(offered: Offers) -> list[str]:
@@ -46,7 +44,7 @@ def check(offered: Offers, exported: set[str]) -> None:
     if missing:
         raise DefinitionError(
             f"app.py has {', '.join(_words(part) for part in missing)} that the component would not export: "
-            f"write `-w {world(parts)}` in the build command, in plugin.toml"
+            f"write `--world {world(parts)}` in the build command, in plugin.toml"
         )
 
 
@@ -54,17 +52,26 @@ def _words(part: str) -> str:
     return "completions" if part == "Completion" else part.lower()
 
 
-def main(folder: str) -> None:
-    """Writes the name of the world of the `app.py` in `folder`."""
-    sys.path.insert(0, folder)
-    parts: Sequence[str] = _PARTS
-    # The build reports an error in the module better, for any world.
-    with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(sys.stderr):
-        import app  # type: ignore[import-not-found] # noqa: F401  The plugin.
+def of_plugin() -> str:
+    """Returns the world of the plugin that has been imported. Raises a `DefinitionError` if it offers nothing."""
+    parts = needed(registry.offers())
+    check(registry.offers(), set(parts))
+    return world(parts)
 
-        parts = needed(registry.offers()) or _PARTS
-    print(world(parts))
+
+def main(folder: str) -> int:
+    """Writes the name of the world of the `app.py` in `folder`. Returns the exit code."""
+    # Only here: the component does not contain the build.
+    from .build import __main__ as build
+    from .build.errors import BuildError
+
+    try:
+        print(build.needed_world(Path(folder).resolve()))
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -84,24 +84,31 @@ class Worlds(TestCase):
             worlds.check(registry.offers(), {"Tools"})
         self.assertEqual(
             str(caught.exception),
-            "app.py has prompts, completions that the component would not export: write `-w "
-            "python-tools-prompts-completion` in the build command, in plugin.toml",
+            "app.py has prompts, completions that the component would not export: write "
+            "`--world python-tools-prompts-completion` in the build command, in plugin.toml",
         )
 
     def test_the_command_says_which(self) -> None:
-        everything = "python-tools-prompts-resources-completion"
-        cases = [
-            (TOOL, "python"),
-            (TOOL + PROMPT, "python-tools-prompts"),
-            # The build reports the error.
-            ("import nothing_of_the_kind", everything),
-            ("raise SystemExit", everything),
-            ("", everything),
-        ]
+        cases = [(TOOL, "python"), (TOOL + PROMPT, "python-tools-prompts")]
         for app, expected in cases:
-            with self.subTest(expected), tempfile.TemporaryDirectory() as folder:
-                Path(folder, "app.py").write_text(app)
-                command = [sys.executable, "-B", "-m", "toolbay.worlds", folder]
-                said = subprocess.run(command, cwd=SDK.parent, capture_output=True, text=True, check=True)
-                self.assertEqual(said.stdout, f"{expected}\n")
-                self.assertEqual([path.name for path in Path(folder).iterdir()], ["app.py"])
+            with self.subTest(expected):
+                self.assertEqual(self.run_command(app), (0, f"{expected}\n", "loaded\n"))
+
+    def test_the_command_says_what_is_wrong(self) -> None:
+        for app, message in (
+            ("import nothing_of_the_kind", "app.py:1: no module 'nothing_of_the_kind' is installed"),
+            ("raise SystemExit", "app.py:1: the module ends the program"),
+            ("", "app.py offers nothing"),
+        ):
+            with self.subTest(message):
+                code, said, error = self.run_command(app)
+                self.assertEqual((code, said), (1, ""))
+                self.assertIn(message, error)
+
+    def run_command(self, app: str) -> tuple[int, str, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "app.py").write_text(app)
+            command = [sys.executable, "-B", "-m", "toolbay.worlds", folder]
+            done = subprocess.run(command, cwd=SDK.parent, capture_output=True, text=True, check=False)
+            self.assertEqual([path.name for path in Path(folder).iterdir()], ["app.py"])
+            return done.returncode, done.stdout, done.stderr

@@ -156,3 +156,40 @@ def about() -> str:
 def note(id: str) -> str | None:
     """A note."""
     return None if id == "none" else f"Note {id}."
+
+
+@tool(read_only=True)
+def python_library() -> dict[str, str]:
+    """Uses parts of Python's library that a component could lack: modules, data and time zones that are read in a call."""
+    import sqlite3
+    from datetime import datetime
+    from importlib import import_module
+    from pathlib import Path
+    from zoneinfo import ZoneInfo
+
+    with sqlite3.connect(":memory:") as database:
+        answer = database.execute("SELECT 40 + 2").fetchone()[0]
+    # `ctypes` can be imported, and cannot be used.
+    try:
+        import_module("ctypes").CDLL("libc.so.6")
+        native = "loaded"
+    except NotImplementedError as error:
+        native = str(error).partition(":")[0]
+    return {
+        "zone": datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("Europe/Paris")).isoformat(),
+        "codecs": "".join(text.encode(codec).hex() for text, codec in (("я", "cp1251"), ("日", "shift_jis"), ("ü", "idna"))),
+        "computed": import_module("html" + ".entities").name2codepoint["auml"].__str__(),
+        "data": Path(__file__).with_name("requirements.txt").read_text(encoding="utf-8").partition("=")[0],
+        "database": str(answer),
+        "native": native,
+    }
+
+
+@tool
+def python_draw() -> dict[str, str]:
+    """Draws random numbers, which differ between calls although the builds are the same."""
+    import random
+    import secrets
+    import uuid
+
+    return {"random": str(random.random()), "secrets": secrets.token_hex(8), "uuid": str(uuid.uuid4())}

@@ -226,6 +226,16 @@ fn project_files(
         );
         files.retain(|(path, _)| path != Path::new("toolbay/wit/plugin.wit"));
         files.push((PathBuf::from("toolbay/wit/plugin.wit"), CONTRACT_WIT.into()));
+    } else if matches!(language, Language::Python) {
+        // Plain functions do not use the SDK, except for its build.
+        let mut shared = Vec::new();
+        collect_files(&kit.sdk, kit.sdk.path(), &mut shared);
+        files.extend(
+            shared
+                .into_iter()
+                .filter(|(path, _)| path.starts_with("build"))
+                .map(|(path, content)| (Path::new("toolbay").join(path), content)),
+        );
     }
     Ok(files)
 }

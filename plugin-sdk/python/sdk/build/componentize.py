@@ -1,0 +1,117 @@
+"""Runs `componentize-py`, and reports its errors in words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import library, packages
+from .errors import BuildError
+from .guest import archive
+
+_GUEST = Path(__file__).with_name("guest")
+_CAUSES = re.compile(r"^\s*\d+: (.*)$")
+_PLACE = re.compile(r'^\s*File "(.*)", line (\d+)')
+
+
+def run(
+    selection: packages.Selection,
+    *,
+    sources: Path,
+    output: Path,
+    wit: Path,
+    world: str,
+    module: str,
+    first: tuple[str, ...] = (),
+) -> None:
+    """Makes the component. Raises a `BuildError` if that fails."""
+    with tempfile.TemporaryDirectory(prefix="toolbay-") as name:
+        stage = Path(name)
+        folder = stage / "build"
+        shutil.copytree(_GUEST, folder / "toolbay_guest", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "toolbay_memory.abi3.so").write_bytes(library.make())
+        stand_ins = {path: file.read_bytes() for path, file in packages.files(_GUEST, f"{packages.BUILD}/toolbay_guest")}
+        (folder / "archive.bin").write_bytes(archive.pack({**selection.files, **stand_ins}.items(), level=6))
+        settings = {"module": module, "first": first, "missing": selection.missing}
+        (folder / "settings.json").write_text(json.dumps(settings, sort_keys=True), encoding="utf-8")
+        # `componentize-py` adds the packages of this environment to its path. They are in the archive.
+        (stage / "environment/lib/site-packages").mkdir(parents=True)
+        part = stage / "component.wasm"
+        command = [
+            *(_program(), "--wit-path", str(wit), "--world", world, "componentize"),
+            *("--python-path", str(sources), "--python-path", str(folder), "toolbay_guest.start"),
+            *("--output", str(part)),
+        ]
+        environment = {**os.environ, "VIRTUAL_ENV": str(stage / "environment"), "RUST_BACKTRACE": "0"}
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise BuildError(shortened(result.stderr or result.stdout))
+        output.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(part, output)
+
+
+@contextlib.contextmanager
+def bindings(wit: Path, world: str) -> Iterator[Path]:
+    """Makes the folder of the bindings, with which plain functions can be imported on this machine."""
+    with tempfile.TemporaryDirectory(prefix="toolbay-") as name:
+        command = [_program(), "--wit-path", str(wit), "--world", world, "bindings", name]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise BuildError(shortened(result.stderr or result.stdout))
+        yield Path(name)
+
+
+def _program() -> str:
+    """Returns the `componentize-py` that is installed next to the Python that runs the build."""
+    program = Path(sys.executable).with_name("componentize-py")
+    if not program.is_file():
+        raise BuildError(f"{program} is missing: install it with `.venv/bin/pip install -r requirements.txt`")
+    return str(program)
+
+
+def shortened(text: str) -> str:
+    """Returns what the author needs of the output of a `componentize-py` that failed."""
+    said, _, rest = text.partition("\nCaused by:")
+    causes = [match[1] for line in rest.partition("Stack backtrace")[0].splitlines() if (match := _CAUSES.match(line))]
+    lines = [line for line in said.splitlines() if not line.startswith("warning: site-packages")]
+    # The traceback of `componentize-py` itself comes first, and its last line has the message.
+    start = next((at for at, line in enumerate(lines) if line.startswith("AssertionError: ")), 0)
+    message = [lines[start].removeprefix("AssertionError: "), *lines[start + 1 :]] if lines else []
+    within = [at for at, line in enumerate(message) if line.startswith("Traceback (most recent call last)")]
+    if within:
+        return _from_traceback(message[within[-1] + 1 :], message[: within[0]])
+    parts = [line.strip() for line in message if line.strip()]
+    if any("fuel allocated for hostcalls has been exhausted" in text for text in (*parts, *causes)):
+        return (
+            "the plugin has more than 128 MiB of memory after its modules were imported: leave out files of packages, with "
+            "`exclude` under [python] in plugin.toml, or make several plugins"
+        )
+    traps = [cause for cause in causes if cause.startswith("wasm trap") or "exit status" in cause]
+    if traps:
+        reason = "; ".join(traps)
+        return "\n".join([*parts, f"the plugin's modules ended the program while they were imported: {reason}"])
+    return ": ".join(dict.fromkeys([*parts, *causes])) or "componentize-py failed without a message"
+
+
+def _from_traceback(lines: list[str], printed: list[str]) -> str:
+    """Returns the place and the error of a traceback, after what the plugin printed."""
+    own, last, error = "", "", []
+    for line in lines:
+        match = _PLACE.match(line)
+        if match:
+            last = f"{match[1]}:{match[2]}"
+            if not match[1].startswith("/"):
+                own = last
+        elif line and not line.startswith(" "):
+            error.append(line)
+    place = own or last
+    text = "\n".join(error) or "an error without a message"
+    return "\n".join([*(line for line in printed if line.strip()), f"{place}: {text}" if place else text])
