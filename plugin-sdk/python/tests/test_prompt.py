@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Optional
 
 from tests.support import TestCase
 from toolbay import (
-    Format,
     Failed,
+    Format,
     Icon,
     Image,
     InvalidArguments,
