@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -141,6 +142,7 @@ class Plugins:
             await self.keeps(tool("keep"))
         if self.language == "python":
             await self.library()
+            await self.libraries(tool)
 
     async def sends(self, tool: str) -> None:
         body = "0123456789 äöü 👋\n" * 1_000
@@ -178,6 +180,44 @@ class Plugins:
         drawn = [(await self.client.call_tool("python_draw", {})).structured_content for _ in range(2)]
         differ = all(drawn[0][key] != drawn[1][key] for key in ("random", "secrets", "uuid"))
         self.check("random numbers differ between calls", differ, drawn)
+
+    async def libraries(self, tool: Callable[[str], str]) -> None:
+        """Checks `asyncio`, and the packages that send requests."""
+        origin = self.site.origin
+        together = ["together"] * 3
+        overlap = "three requests of an async tool overlap"
+        await self.succeeds_with(overlap, tool("meet"), {"url": f"{origin}/meet"}, together)
+        late = {"day": "2026-02-27", "days": 3}
+        await self.succeeds_with("an async tool waits", tool("later"), late, "2026-03-02")
+        await self.fails("a date that is none is refused", tool("later"), late | {"day": "soon"}, "`day`: expected a date")
+        said = [
+            "GET /echo?a=%C3%A9 ",
+            "x" * 10,
+            "302 GET /echo?to=here ",
+            "GET /echo ",
+            "PUT /echo ab",
+            "302 GET /echo?to=here ",
+            "GET /echo ",
+        ]
+        await self.succeeds_with("requests, httpx and http.client send requests", tool("libraries"), {"base": origin}, said)
+        result = await self.client.call_tool(tool("denials"), {"base": origin})
+        ends = (result.structured_content or {}).get("result", [])
+        expected = [
+            "ConnectionError: The request is denied.",
+            "ConnectError: The request is denied.",
+            "ConnectError: The request is denied.",
+            "ChunkedEncodingError: ",
+            "ReadError: The connection to the server failed.",
+            "PermissionError: ",
+            "RuntimeError: a plugin has no threads",
+            "FileNotFoundError: [Errno 44] there is no folder for temporary files",
+            "RuntimeError: the tool would wait forever",
+        ]
+        fits = len(ends) == len(expected) and all(end.startswith(words) for end, words in zip(ends, expected))
+        self.check("what is denied is an exception in words", fits, ends)
+
+    async def succeeds_with(self, what: str, tool: str, arguments: dict, value: object) -> None:
+        await self.succeeds(what, tool, arguments, None, {"result": value})
 
     async def keeps(self, tool: str) -> None:
         kept = {"before": "", "count": 2, "keys": ["count", "é"]}

@@ -17,15 +17,25 @@ FORECAST = {
 }
 
 
+MEETING = threading.Barrier(3, timeout=30)
+
+
 class Handler(BaseHTTPRequestHandler):
     """Responds according to the path."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         path = self.path.partition("?")[0]
-        if path == "/echo":
+        if path == "/meet":
+            self.meet()
+        elif path == "/redirect":
+            self.send_response(302)
+            self.send_header("Location", "/echo?to=here")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif path == "/echo":
             self.answer(200, f"{self.command} {self.path} ".encode() + body)
         elif path == "/v1/forecast":
             self.answer(200, json.dumps(FORECAST).encode())
@@ -35,7 +45,27 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(404, b"missing", header="")
 
-    do_POST = do_GET
+    do_POST = do_PUT = do_GET
+
+    def read_body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def meet(self) -> None:
+        """Responds when three requests have arrived; if they do not, with an error."""
+        try:
+            MEETING.wait()
+        except threading.BrokenBarrierError:
+            MEETING.reset()
+            self.answer(500, b"alone")
+        else:
+            self.answer(200, b"together")
 
     def answer(self, status: int, body: bytes, length: int | None = None, header: str | None = None) -> None:
         self.send_response(status)

@@ -38,7 +38,7 @@ from .asking import (
     resource_updated,
 )
 from .completions import Completions, beginning_with
-from .constraints import Format, IntString, Length, Pattern, Range, Title
+from .constraints import Field, Format, IntString, Length, Pattern, Range, Title
 from .content import Audio, Content, Image, Output, Resource, ResourceLink, Text
 from .definition import Icon
 from .errors import AskError, DefinitionError, Failed, InvalidArguments, Unsupported
@@ -59,6 +59,7 @@ __all__ = [
     "Declined",
     "DefinitionError",
     "Failed",
+    "Field",
     "Form",
     "Format",
     "Icon",

@@ -10,30 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import traceback
 from collections.abc import Iterator
 
 from componentize_py_types import Err
 from wit_world import exports
 
-from . import host, keyvalue, preload, registry, wire, worlds
+from . import adapters, host, keyvalue, preload, registry, wire, worlds
 from .contract import types
 from .errors import Failed, InvalidArguments, describe
 
 host.use(wire.Building())
 # Before the plugin's own modules, so that it does not replace their set-up.
 logging.basicConfig(handlers=[wire.LogHandler()], level=logging.INFO, format="%(message)s")
+# Before them as well: packages open sockets when they are imported.
+adapters.install()
 
 import app  # noqa: E402, F401  The plugin.
 
 preload.preload()
-if "urllib.request" in sys.modules:
-    from . import web
-
-    # Openers that packages make use it too. There is a handler for HTTPS because `ssl` can be imported.
-    sys.modules["urllib.request"].HTTPSHandler = web.HostHandler  # type: ignore[attr-defined]
-    web.install()
+adapters.finish()
 _OFFERED = registry.offers()
 worlds.check(_OFFERED, set(dir(exports)))
 _TOOLS = [wire.definition(tool) for tool in _OFFERED.tools]

@@ -129,7 +129,12 @@ class Tool(Offer):
     @cached_property
     def output_schema(self) -> Schema | None:
         """Returns the JSON Schema of the structured content, if the tool always returns some."""
-        return result.output_schema(self.returned(result.MAY), f"{self.where}, result")
+        return None if self.promise is None else self.promise.schema
+
+    @cached_property
+    def promise(self) -> result.Promise | None:
+        """Returns the structured content that the tool always returns, if any."""
+        return result.promise(self.returned(result.MAY), f"{self.where}, result")
 
     def check(self) -> None:
         check_name(self.name, self.where)
@@ -152,9 +157,9 @@ def check_name(name: str, where: str) -> None:
 
 
 def check_plain(function: Callable[..., Any], where: str, what: str) -> None:
-    """Raises a `DefinitionError` if the function is asynchronous or a generator."""
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise DefinitionError(f"{where}: {what} is a plain function, not `async`, and without `yield`")
+    """Raises a `DefinitionError` if the function is a generator."""
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise DefinitionError(f"{where}: {what} is a function without `yield`; return a list")
 
 
 def check_returned(hint: Any, allowed: Callable[[Any], bool], where: str, may: str) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Set
 from enum import Enum
 from typing import Any
 
+from . import formats
+
 
 def encode(value: Any) -> str:
     """Returns a value as JSON. Raises `TypeError` or `ValueError` if that is not possible."""
@@ -24,6 +26,8 @@ def _plain(value: Any) -> Any:
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
         return value.value
+    if (text := formats.write(value)) is not None:
+        return text
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Set):

@@ -11,9 +11,10 @@ from enum import Enum, Flag
 from typing import Any, Literal, Union
 
 from . import docstring
-from .constraints import Constraint
+from .constraints import Field, foreign
 from .encode import encode
 from .errors import DefinitionError
+from .formats import FORMATS
 from .shapes import (
     ABSENT,
     Anything,
@@ -24,6 +25,7 @@ from .shapes import (
     Mapping,
     Member,
     Mismatch,
+    NamedRow,
     OneOf,
     Record,
     Row,
@@ -54,16 +56,8 @@ _OBJECTS = (dict, abc.Mapping, abc.MutableMapping)
 
 #: The alternatives to hints that are common but have no equivalent in JSON.
 _INSTEAD = {
-    "bytes": "take a `str` of base64, and return an `Image`, `Audio` or `Resource`",
-    "bytearray": "take a `str` of base64, and return an `Image`, `Audio` or `Resource`",
     "complex": "take two `float`s",
-    "datetime": "use a `str`, with `datetime.fromisoformat` and `.isoformat()`",
-    "date": "use a `str`, with `date.fromisoformat` and `.isoformat()`",
-    "time": "use a `str`, with `time.fromisoformat` and `.isoformat()`",
-    "timedelta": "use a `float` of seconds",
-    "Decimal": "use a `str` or a `float`",
-    "UUID": "use a `str`",
-    "Path": "use a `str`",
+    "Context": "use the functions of `toolbay`: `log`, `progress`, `ask`, `config`",
     "object": "use `Any`",
     "tuple": "say what is in it: `tuple[str, int]` or `list[str]`",
 }
@@ -143,9 +137,9 @@ class Reader:
         for said in hint.__metadata__:
             if isinstance(said, str):
                 keywords["description"] = said
-            elif isinstance(said, Constraint):
-                added = said.keywords(types_of(shape.schema(Definitions())))
-                if not added:
+            elif (constraint := foreign(said)) is not None:
+                added = constraint.keywords(types_of(shape.schema(Definitions())))
+                if not added and not (isinstance(constraint, Field) and constraint.is_silent):
                     raise DefinitionError(f"{where}: `{said}` says nothing about `{name_of(hint.__origin__)}`")
                 keywords |= added
         return Described(shape, tuple(keywords.items()))
@@ -163,6 +157,8 @@ class Reader:
     def _class(self, hint: type, where: str) -> Shape:
         if hint in _SCALARS:
             return _SCALARS[hint]
+        if hint in FORMATS:
+            return FORMATS[hint]
         if hint in _ARRAYS:
             build, unique = _ARRAYS[hint]
             return Items(build, Anything(), unique)
@@ -174,7 +170,30 @@ class Reader:
             return self._record(hint, hint, where, self._fields)
         if issubclass(hint, dict) and hasattr(hint, "__total__"):
             return self._record(hint, dict, where, self._keys)
+        if issubclass(hint, tuple) and hasattr(hint, "_fields"):
+            return NamedRow(hint, tuple(self._columns(hint, where)))
+        if any(base.__module__.partition(".")[0] == "pydantic" for base in hint.__mro__):
+            raise DefinitionError(
+                f"{where}: `{hint.__name__}` is a model of pydantic, whose core is compiled, so it cannot be in a "
+                "plugin; write a dataclass"
+            )
         raise _unsupported(hint, where)
+
+    def _columns(self, hint: Any, where: str) -> abc.Iterator[Member]:
+        """Returns the members of a `NamedTuple`."""
+        if hint in self._open:
+            raise DefinitionError(f"{where}: `{hint.__name__}` refers to itself; only a dataclass or a `TypedDict` can")
+        self._open.add(hint)
+        hints = resolve(hint, where)
+        for name in hint._fields:
+            place = f"{where}, `{hint.__name__}.{name}`"
+            if self._returned:
+                yield Member(name, self.shape(hints.get(name, Any), place), True)
+            else:
+                absent = dataclasses.MISSING
+                default = hint._field_defaults.get(name, absent)
+                yield self.member(name, hints.get(name, Any), default, absent, None, place)
+        self._open.discard(hint)
 
     def _record(self, hint: type, build: abc.Callable[..., Any], where: str, members: Any) -> Record:
         record = self._records.get(hint)
@@ -204,6 +223,8 @@ class Reader:
                 yield Member(field.name, shape, True, ABSENT, described.get(field.name))
             elif field.init:
                 default = field.default
+                if isinstance(default, Field):
+                    raise DefinitionError(f"{place}: write `Annotated[{name_of(hints[field.name])}, Field(…)]` here")
                 if field.default_factory is not dataclasses.MISSING:
                     default = field.default_factory()
                 absent = dataclasses.MISSING
@@ -220,6 +241,11 @@ class Reader:
 
     def member(self, name: str, hint: Any, default: Any, absent: Any, description: str | None, where: str) -> Member:
         """Returns a member that may have a default; `absent` is the value that means that it has none."""
+        make = None
+        if isinstance(default, Field):
+            made = default
+            hint, default = typing.Annotated[hint, made], made.value(absent)
+            make = lambda: made.value(absent)  # noqa: E731
         shape = self.shape(hint, where)
         if default is absent:
             return Member(name, shape, True, ABSENT, description)
@@ -228,14 +254,14 @@ class Reader:
             value = json.loads(encode(default))
         except (TypeError, ValueError):
             # A value that only Python supports: the schema cannot contain it.
-            return Member(name, shape, False, ABSENT, description)
+            return Member(name, shape, False, ABSENT, description, make)
         try:
             shape.read(value, "")
         except Mismatch as error:
             hinted = name_of(hint)
             cure = f": write `{hinted} | None`" if default is None else f": {error}"
             raise DefinitionError(f"{where}: the default `{default!r}` is not `{hinted}`{cure}") from None
-        return Member(name, shape, False, value, description)
+        return Member(name, shape, False, value, description, make)
 
 
 def resolve(owner: Any, where: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .completions import Completion, Completions, beginning_with
 from .content import Role
 from .definition import Annotations, Icon, Offer, Tool
 from .errors import DefinitionError, Failed, InvalidArguments, describe
+from .finishing import finished, prepare
 from .prompts import Filled, Prompt
 from .resources import Item, Readable
 from .result import Answer
@@ -97,6 +98,7 @@ def tool(
     """
 
     def register(function: F) -> F:
+        prepare(function)
         hints = Annotations(read_only, destructive, idempotent, open_world)
         made = name or function.__name__
         members = {**(meta or {}), **link(view, app_only)}
@@ -144,6 +146,7 @@ def prompt(
     """
 
     def register(function: F) -> F:
+        prepare(function)
         made = name or function.__name__
         _seen.prompts.append(Prompt(function, made, title, description, _pictures(icons), dict(meta or {})))
         return function
@@ -187,6 +190,7 @@ def resource(
         raise DefinitionError('a resource has a URI: `@resource("notes://{id}")`')
 
     def register(function: F) -> F:
+        prepare(function)
         made = Readable(function, function.__name__ if name is None else name, title, description)
         made.icons, made.meta = _pictures(icons), {**(meta or {}), **asked(uri, view)}
         made.uri, made.mime_type, made.size = uri, mime_type or (TYPE if is_view(uri) else None), size
@@ -211,6 +215,7 @@ def completion(target: Callable[..., Any] | str, argument: str, /) -> Callable[[
     """
 
     def register(function: F) -> F:
+        prepare(function)
         _seen.completions.append(Completion(function, target, argument))
         return function
 
@@ -329,7 +334,10 @@ def call(which: str | Callable[..., Any], arguments: str) -> Answer:
         one: Tool = find(which)
         with _reading():
             values = one.parameters.read(json.loads(arguments), "")
-        return result.answer(one.function(**values))
+        promise = one.promise
+        return result.answer(
+            finished(one.function(**values)), is_wrapped=promise is not None and promise.is_wrapped
+        )
 
 
 def get(which: str | Callable[..., Any], arguments: Mapping[str, str]) -> Filled:
@@ -338,7 +346,7 @@ def get(which: str | Callable[..., Any], arguments: Mapping[str, str]) -> Filled
         one: Prompt = find(which, "prompt")
         with _reading():
             values = one.read(arguments)
-        return prompts.filled(one.function(**values))
+        return prompts.filled(finished(one.function(**values)))
 
 
 def read(uri: str) -> list[Item]:
@@ -350,7 +358,7 @@ def read(uri: str) -> list[Item]:
             if given is not None:
                 with _reading():
                     values = one.read(given)
-                return one.items(uri, one.function(**values))
+                return one.items(uri, finished(one.function(**values)))
         return []
 
 
@@ -365,7 +373,7 @@ def complete(which: str | Callable[..., Any], argument: str, value: str, argumen
             target = _target(one)
             key = target.uri if isinstance(target, Readable) else target.name
             if one.argument == argument and which in (key, target.function):
-                return completions.completions(one.complete(value, arguments))
+                return completions.completions(finished(one.complete(value, arguments)))
         for made in _seen.prompts:
             if which in (made.name, made.function) and (choices := made.choices(argument)):
                 return Completions(beginning_with(value, choices))

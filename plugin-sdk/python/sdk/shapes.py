@@ -93,7 +93,7 @@ class Scalar(Shape):
             return int(value)
         article = "an" if self.json_type == "integer" else "a"
         expected = "null" if self.type is type(None) else f"{article} {self.json_type}"
-        raise Mismatch(path, f"expected {expected}, got {_quote(value)}")
+        raise Mismatch(path, f"expected {expected}, got {quote(value)}")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Choice(Shape):
             if choice == value and isinstance(choice, bool) == isinstance(value, bool):
                 return stands_for
         expected = " or ".join(json.dumps(choice, ensure_ascii=False) for choice, _ in self.choices)
-        raise Mismatch(path, f"expected {expected}, got {_quote(value)}")
+        raise Mismatch(path, f"expected {expected}, got {quote(value)}")
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,29 @@ class Row(Shape):
             raise Mismatch(path, f"expected {len(self.items)} items, got {len(items)}")
         pairs = zip(self.items, items, strict=True)
         return tuple(shape.read(item, f"{path}[{index}]") for index, (shape, item) in enumerate(pairs))
+
+
+@dataclass(frozen=True)
+class NamedRow(Shape):
+    """A `NamedTuple`: a list of items with names, of which the last may have defaults."""
+
+    build: Callable[..., Any]
+    fields: tuple[Member, ...]
+
+    def schema(self, definitions: Definitions) -> Schema:
+        items = [{"title": member.name, **member.schema(definitions)} for member in self.fields]
+        least = sum(member.required for member in self.fields)
+        prefix: Schema = {"prefixItems": items} if items else {}
+        return {"type": "array", **prefix, "items": False, "minItems": least, "maxItems": len(items)}
+
+    def read(self, value: Any, path: str) -> Any:
+        items = _need(value, list, path)
+        least = sum(member.required for member in self.fields)
+        if not least <= len(items) <= len(self.fields):
+            expected = f"{least}" if least == len(self.fields) else f"{least} to {len(self.fields)}"
+            raise Mismatch(path, f"expected {expected} items, got {len(items)}")
+        pairs = zip(self.fields, items, strict=False)
+        return self.build(*(member.shape.read(item, f"{path}[{index}]") for index, (member, item) in enumerate(pairs)))
 
 
 @dataclass(frozen=True)
@@ -237,6 +260,8 @@ class Member:
     required: bool
     default: Any = ABSENT
     description: str | None = None
+    #: Makes the default, if the function itself does not have it.
+    make: Callable[[], Any] | None = None
 
     def schema(self, definitions: Definitions) -> Schema:
         schema = self.shape.schema(definitions)
@@ -280,6 +305,8 @@ class Record(Shape):
                 values[member.name] = member.shape.read(members.pop(member.name), _join(path, member.name))
             elif member.required:
                 raise Mismatch(path, f"`{member.name}` is missing")
+            elif member.make is not None:
+                values[member.name] = member.make()
         for name in members:
             known = ", ".join(f"`{member.name}`" for member in self.fields)
             raise Mismatch(path, f"there is no `{name}`; there is {known or 'nothing'}")
@@ -321,11 +348,12 @@ def _join(path: str, name: str) -> str:
 
 def _need(value: Any, kind: type, path: str) -> Any:
     if not isinstance(value, kind):
-        raise Mismatch(path, f"expected {_NAMES[kind]}, got {_quote(value)}")
+        raise Mismatch(path, f"expected {_NAMES[kind]}, got {quote(value)}")
     return value
 
 
-def _quote(value: Any) -> str:
+def quote(value: Any) -> str:
+    """Returns a value for a message, unless it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _QUOTE else _NAMES.get(type(value), "a number")
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from .errors import DefinitionError
-from .shapes import Definitions, Member, Mismatch, Record, Schema, Shape, types_of
+from .formats import Formatted
+from .shapes import Definitions, Described, Member, Mismatch, OneOf, Record, Schema, Shape, types_of
 
 #: The JSON types that a short text can represent.
 _TYPES = {"string", "integer", "number", "boolean", "null"}
@@ -25,16 +26,26 @@ def check(member: Member, where: str) -> None:
         raise DefinitionError(
             f"{where}: clients give it as text; take a `str`, an `int`, a `float`, a `bool`, a `Literal` or an `Enum`"
         )
-    if unchecked := _unchecked(schema):
+    if unchecked := _unchecked(schema, _read_keywords(member.shape)):
         raise DefinitionError(
             f"{where}: nobody checks its `{unchecked}`; check it in the function, and raise `InvalidArguments`"
         )
 
 
-def _unchecked(schema: Schema) -> str | None:
+def _unchecked(schema: Schema, read: set[str]) -> str | None:
     """Returns the first keyword that only a validator would check."""
     parts: list[Schema] = [schema, *schema.get("anyOf", [])]
-    return next((keyword for part in parts for keyword in part if keyword not in _SAID), None)
+    return next((keyword for part in parts for keyword in part if keyword not in _SAID | read), None)
+
+
+def _read_keywords(shape: Shape) -> set[str]:
+    """Returns the keywords that are checked when the value is read."""
+    if isinstance(shape, Formatted):
+        return {keyword for keyword, _ in shape.keywords}
+    if isinstance(shape, Described):
+        # Its own keywords are of the host, even if they have the same names.
+        return _read_keywords(shape.shape) - {keyword for keyword, _ in shape.keywords}
+    return set().union(*map(_read_keywords, shape.shapes)) if isinstance(shape, OneOf) else set()
 
 
 def read_all(record: Record, given: Mapping[str, str]) -> dict[str, Any]:
@@ -45,6 +56,8 @@ def read_all(record: Record, given: Mapping[str, str]) -> dict[str, Any]:
             values[member.name] = read(member.shape, given[member.name], member.name)
         elif member.required:
             raise Mismatch("", f"`{member.name}` is missing")
+        elif member.make is not None:
+            values[member.name] = member.make()
     for name in given:
         if name not in {member.name for member in record.fields}:
             known = ", ".join(f"`{member.name}`" for member in record.fields)

@@ -164,7 +164,8 @@ class Forms(TestCase):
         refused(Annotated[str, Pattern("a")], "`x`: clients cannot show `pattern`")
         formats = "`x`: its format is one of `date`, `date-time`, `email`, `uri`, not `regex`"
         refused(Annotated[str, Format("regex")], formats)
-        refused(bytes, "`bytes` has no place in JSON")
+        refused(complex, "`complex` has no place in JSON")
+        refused(bytes, "`x`: clients cannot show `contentEncoding`")
         with self.assertRaisesRegex(DefinitionError, "form `str`: the fields of a form are a dataclass"):
             Form("Who?", str)
         with self.assertRaisesRegex(DefinitionError, "it has no fields"):

@@ -3,11 +3,13 @@
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Optional
 
 from tests.support import TestCase
 from toolbay import (
     Failed,
+    Format,
     Icon,
     Image,
     InvalidArguments,
@@ -165,7 +167,8 @@ class Refused(TestCase):
 
         for hint in [list[str], dict[str, str], Point, Any, Optional[list[int]]]:
             refused(hint, "parameter `x`: clients give it as text; take a `str`, an `int`")
-        refused(bytes, "`bytes` has no place in JSON")
+        refused(complex, "`complex` has no place in JSON")
+        refused(Annotated[str, Format("date")], "nobody checks its `format`")
         refused(Annotated[int, Range(1, 2)], "parameter `x`: nobody checks its `minimum`; check it in the function")
         refused(Optional[Annotated[int, Range(1, 2)]], "nobody checks its `minimum`")
 
@@ -194,9 +197,9 @@ class Refused(TestCase):
         def result():  # type: ignore[no-untyped-def]
             """Returns it."""
 
-        async def later() -> str:
+        def later() -> Iterator[str]:
             """Takes its time."""
-            return ""
+            yield ""
 
         def größe(größe: str) -> str:
             """Has a name."""
@@ -204,7 +207,7 @@ class Refused(TestCase):
 
         self.refused(silent, "`silent`: it has no docstring; users decide by it")
         self.refused(result, "say what it returns, such as `-> str`")
-        self.refused(later, "a prompt is a plain function, not `async`")
+        self.refused(later, "a prompt is a function without `yield`")
         self.refused(größe, "a name has 1 to 128 of")
         größe.__name__ = "size"
         self.refused(größe, "an argument's name has 1 to 128 of")

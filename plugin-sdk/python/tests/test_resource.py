@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, Optional, TypedDict
 
 from tests.support import TestCase
@@ -196,12 +197,12 @@ class Refused(TestCase):
         def silent() -> str:
             return ""
 
-        async def later() -> str:
+        def later() -> Iterator[str]:
             """Takes its time."""
-            return ""
+            yield ""
 
         self.refused(silent, "it has no docstring; models and users decide by it", "a:b")
-        self.refused(later, "a resource is a plain function, not `async`", "a:b")
+        self.refused(later, "a resource is a function without `yield`", "a:b")
 
     def test_uris_are_unique_and_names_of_templates(self) -> None:
         def one(x: str) -> str:

@@ -1,9 +1,19 @@
 """An acceptance plugin: every kind of result of a tool, and all other offers."""
 
+import asyncio
+import datetime
+import http.client
+import socket
+import tempfile
+import threading
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import TypedDict
+from urllib.parse import urlsplit
+
+import httpx
+import requests
 
 from toolbay import (
     Accepted,
@@ -85,6 +95,79 @@ def python_send(url: str, method: str = "GET", body: str = "") -> Response:
             }
     except urllib.error.HTTPError as error:
         return {"status": error.code, "header": "", "text": error.read().decode()}
+
+
+@tool
+async def python_meet(url: str) -> list[str]:
+    """Sends three requests that the server answers only when it has all of them."""
+    async with httpx.AsyncClient() as client, asyncio.timeout(60):
+        answers = await asyncio.gather(*(client.get(url) for _ in range(3)))
+    return [answer.text for answer in answers]
+
+
+@tool
+async def python_later(day: datetime.date, days: int) -> datetime.date:
+    """Says which day is some days later, after a while."""
+    done = []
+
+    async def wait(part: int) -> None:
+        await asyncio.sleep(0.001)
+        done.append(await asyncio.to_thread(lambda: part))
+
+    async with asyncio.TaskGroup() as group:
+        for part in range(days):
+            group.create_task(wait(part))
+    try:
+        await asyncio.wait_for(asyncio.Event().wait(), 0.001)
+    except TimeoutError:
+        pass
+    return day + datetime.timedelta(days=len(done))
+
+
+@tool
+def python_libraries(base: str) -> list[str]:
+    """Sends requests with each library."""
+    said = []
+    with requests.Session() as session:
+        session.auth = ("me", "secret")
+        said.append(session.get(f"{base}/echo", params={"a": "é"}, timeout=10).text)
+        said.append(session.post(f"{base}/echo", data=b"x" * 100_000, verify=False).text[-10:])
+        redirected = session.get(f"{base}/redirect")
+        said.append(f"{redirected.history[0].status_code} {redirected.text}")
+        said.append(b"".join(session.get(f"{base}/echo", stream=True).iter_content(5)).decode())
+    with httpx.Client(follow_redirects=True) as client:
+        said.append(client.put(f"{base}/echo", content=(piece for piece in [b"a", b"b"])).text)
+        redirected = client.get(f"{base}/redirect")
+        said.append(f"{redirected.history[0].status_code} {redirected.text}")
+    address = urlsplit(base)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port)
+    connection.request("GET", "/echo")
+    said.append(connection.getresponse().read().decode())
+    return said
+
+
+@tool
+def python_denials(base: str) -> list[str]:
+    """Does what is denied, with each library, and says how it ends."""
+    acts = [
+        lambda: requests.get("https://example.com/"),
+        lambda: httpx.get("https://example.com/"),
+        lambda: asyncio.run(httpx.AsyncClient().get("https://example.com/")),
+        lambda: requests.get(f"{base}/cut"),
+        lambda: httpx.get(f"{base}/cut"),
+        lambda: socket.create_connection(("example.com", 80)),
+        lambda: threading.Thread(target=print).start(),
+        lambda: tempfile.TemporaryFile(),
+        lambda: asyncio.run(asyncio.Event().wait()),
+    ]
+    said = []
+    for act in acts:
+        try:
+            act()
+            said.append("it worked")
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    return said
 
 
 class State(TypedDict):

@@ -67,8 +67,11 @@ class Environment:
 
     @classmethod
     def current(cls) -> Environment:
-        """Returns the packages of the Python that runs the build."""
-        paths = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+        """Returns the packages of the Python that runs the build, and those in the folders of `PYTHONPATH`."""
+        added = (path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)
+        # The SDK is added separately.
+        own = [path for path in added if not Path(path, "toolbay").exists()]
+        paths = dict.fromkeys([*own, *(sysconfig.get_path(name) for name in ("purelib", "platlib"))])
         return cls(Path(path) for path in paths)
 
     def files(self, name: str) -> Iterator[tuple[str, Path]]:
