@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { streamOf, sourceOf, useStreams } from '../sdk/web/body-stream.js';
 import * as own from '../sdk/web/globals.js';
 import { AbortSignal } from '../sdk/web/abort.js';
 import { parseForm } from '../sdk/web/form-data.js';
@@ -105,6 +106,55 @@ for (const [whose, { Blob, FormData, Headers, Request, Response }] of [['the SDK
     assert.deepEqual([request.bodyUsed, other.method, other.headers.get('x'), other.headers.get('z'), await other.text()], [true, 'POST', null, '1', 'a=b+c']);
     assert.equal(request.headers.get('content-type'), 'application/x-www-form-urlencoded;charset=UTF-8');
     assert.throws(() => new Request('http://a/', { body: 'x' }), TypeError);
+  });
+}
+
+for (const [whose, Complete] of [['small', undefined], ['complete', own.ReadableStream]]) {
+  test(`the streams of bodies: ${whose}`, async () => {
+    useStreams(Complete);
+    try {
+      const bytes = new Uint8Array(100_000).map((_, at) => at);
+      const response = () => new own.Response(bytes);
+      const reader = response().body.getReader();
+      const [first, second, third] = await Promise.all([reader.read(), reader.read(), reader.read()]);
+      assert.deepEqual([first.value.length, second.value.length, third], [65_536, 34_464, { done: true, value: undefined }]);
+      await reader.closed;
+      const all = [];
+      for await (const piece of response().body) all.push(piece);
+      assert.deepEqual(Buffer.concat(all), Buffer.from(bytes));
+      const [one, two] = response().body.tee();
+      assert.deepEqual([(await new own.Response(one).bytes()).length, (await new own.Response(two).bytes()).length], [100_000, 100_000]);
+      const locked = response();
+      const lock = locked.body.getReader();
+      assert.throws(() => locked.body.getReader(), TypeError);
+      assert.throws(() => locked.clone(), TypeError);
+      await assert.rejects(locked.text(), /being read/);
+      lock.releaseLock();
+      await assert.rejects(lock.read(), TypeError);
+      assert.equal((await locked.bytes()).length, 100_000);
+      let cancelled;
+      const source = { ...sourceOf(bytes), cancel: async (reason) => (cancelled = reason) };
+      for await (const _ of streamOf(source)) break;
+      assert.equal(cancelled, undefined);
+      await streamOf(source).cancel('why');
+      assert.equal(cancelled, 'why');
+      const broken = streamOf({ read: async () => assert.fail('broken') });
+      await assert.rejects(broken.getReader().read(), { message: 'broken' });
+      await assert.rejects(new own.Response(streamOf({ read: async () => assert.fail('broken') })).text(), { message: 'broken' });
+      const read = response();
+      const part = read.body.getReader();
+      await part.read();
+      part.releaseLock();
+      assert.equal(read.bodyUsed, true);
+      await assert.rejects(read.text(), /read before/);
+      async function* pieces() {
+        yield new Uint8Array([97]);
+        yield new Uint8Array([98]);
+      }
+      assert.equal(await new own.Response(pieces()).text(), 'ab');
+    } finally {
+      useStreams(own.ReadableStream);
+    }
   });
 }
 

@@ -1,8 +1,8 @@
 // `Blob` and `File`, in memory.
 
 import { decode, encode } from '../utf8.js';
+import { sourceOf, streamOf } from './body-stream.js';
 import { isBuffer, joined, view } from './bytes.js';
-import { ReadableStream } from './streams.js';
 
 const TYPE = /^[\x20-\x7e]*$/;
 
@@ -58,19 +58,7 @@ export class Blob {
   }
 
   stream() {
-    const bytes = this.#bytes;
-    let at = 0;
-    return new ReadableStream({
-      type: 'bytes',
-      pull(controller) {
-        if (at < bytes.length) controller.enqueue(bytes.slice(at, at + 65_536));
-        at += 65_536;
-        if (at >= bytes.length) {
-          controller.close();
-          controller.byobRequest?.respond(0);
-        }
-      },
-    });
+    return streamOf(sourceOf(this.#bytes));
   }
 
   get [Symbol.toStringTag]() {

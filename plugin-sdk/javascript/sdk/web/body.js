@@ -2,9 +2,9 @@
 
 import { decode, encode } from '../utf8.js';
 import { Blob, blobBytes } from './blob.js';
+import { sourceOf, sourceOfIterable, streamOf } from './body-stream.js';
 import { isBuffer, joined, view } from './bytes.js';
 import { FormData, multipart, parseForm } from './form-data.js';
-import { ReadableStream } from './streams.js';
 
 const isStream = (value) => typeof value?.getReader === 'function';
 
@@ -19,31 +19,12 @@ function extracted(value) {
   if (Object.prototype.toString.call(value) === '[object URLSearchParams]' || value.constructor?.name === 'URLSearchParams') {
     return { bytes: encode(value), type: 'application/x-www-form-urlencoded;charset=UTF-8' };
   }
-  if (typeof value === 'object' && typeof value[Symbol.asyncIterator] === 'function') return { stream: ReadableStream.from(value) };
+  if (typeof value === 'object' && typeof value[Symbol.asyncIterator] === 'function') return { stream: streamOf(sourceOfIterable(value)) };
   // The standard would send `[object Object]`.
   if (typeof value === 'object' && String(value).startsWith('[object ')) {
     throw new TypeError('the body is a string, bytes, a URLSearchParams, a FormData, a Blob or a ReadableStream: write an object with JSON.stringify');
   }
   return { bytes: encode(value), type: 'text/plain;charset=UTF-8' };
-}
-
-/** Returns the stream of a source, which has `read` and `cancel`. It reads only when the stream is read. */
-function streamOf(source, started) {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        started();
-        const piece = await source.read();
-        if (piece === undefined) controller.close();
-        else controller.enqueue(piece);
-      },
-      cancel(reason) {
-        started();
-        return source.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 /** Returns all bytes of a stream. */
@@ -56,21 +37,6 @@ async function readAll(stream) {
     if (!(value instanceof Uint8Array)) throw new TypeError(`the stream of a body has pieces of the type Uint8Array, not ${typeof value}`);
     pieces.push(value);
   }
-}
-
-/** Returns a source of these bytes. */
-function sourceOf(bytes) {
-  let left = bytes.length > 0 ? bytes : undefined;
-  return {
-    async read() {
-      const piece = left;
-      left = undefined;
-      return piece?.slice();
-    },
-    async cancel() {
-      left = undefined;
-    },
-  };
 }
 
 let state;
@@ -124,7 +90,7 @@ export class Body {
 
   get body() {
     if (state.isNull(this)) return null;
-    this.#stream ??= streamOf(this.#source ?? sourceOf(this.#bytes), () => (this.#used = true));
+    this.#stream ??= streamOf(this.#source ?? sourceOf(this.#bytes));
     return this.#stream;
   }
 

@@ -2,5 +2,9 @@
 // `Promise` when it is loaded.
 
 import '#engine';
+import { useStreams } from './body-stream.js';
+import { ReadableStream } from './vendor/web-streams-ponyfill.js';
+
+useStreams(ReadableStream);
 
 export * from './vendor/web-streams-ponyfill.js';
