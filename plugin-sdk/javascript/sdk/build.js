@@ -18,8 +18,8 @@ if (!existsSync(main)) fail(`there is no file ${main}`);
 // would then be different types. So the interfaces of HTTP have other names during
 // the build, for all of which componentize-qjs provides stubs. The names have the
 // same length.
-const NAMES = /\bwasi(?=:(?:io|http)[/@])/g;
-const OTHERS = /w4si(?=:(?:io|http)\/)/g;
+const NAMES = /\bwasi(?=:(?:clocks|io|http)[/@])/g;
+const OTHERS = /w4si(?=:(?:clocks|io|http)\/)/g;
 
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
@@ -31,6 +31,9 @@ const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
 const OFFERS = 'toolbay:expected-offers';
 const TOLD = /toolbay:offers ([a-z ]+);/;
 let offers = 'tools';
+
+// The modules whose exports are global names.
+const GLOBALS = ['fetch.js', 'timers.js', 'abort-signal.js', 'web/globals.js'];
 
 const needed = await bundled();
 const component = await componentized();
@@ -60,8 +63,8 @@ async function bundled() {
       charset: 'utf8',
       external: ['toolbay:plugin/*', 'wasi:*'],
       format: 'esm',
-      // Only in a plugin that uses `fetch`.
-      inject: [fileURLToPath(new URL('fetch.js', import.meta.url))],
+      // Only in a plugin that uses these names.
+      inject: injected(),
       logLevel: 'silent',
       mainFields: ['module', 'main'],
       metafile: true,
@@ -77,6 +80,11 @@ async function bundled() {
     const told = await esbuild.formatMessages(problems, { kind: 'error' });
     fail(`${main} cannot be bundled\n${told.join('')}`);
   }
+}
+
+/** Returns the modules with the globals of the web platform. */
+function injected() {
+  return GLOBALS.map((name) => fileURLToPath(new URL(name, import.meta.url)));
 }
 
 /** esbuild's own advice is for programs that run in Node or a browser. */
@@ -99,7 +107,7 @@ function advice(problem) {
 
 /** Returns the parts of WASI that the bundle imports. */
 function parts() {
-  return ['http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
+  return ['clocks', 'http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
 }
 
 /** Returns the world with exactly the imports of the bundle and the offers of the plugin. */
@@ -133,9 +141,9 @@ async function componentized() {
   }
 }
 
-/** Replaces the names in `text`, if the plugin sends requests. */
+/** Replaces the names in `text`, if the plugin sends requests or uses timers. */
 function disguised(text) {
-  return parts().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
+  return parts().some((part) => part === 'http' || part === 'clocks') ? text.replaceAll(NAMES, 'w4si') : text;
 }
 
 /** Returns the folder with the WIT under these names. */

@@ -1,12 +1,14 @@
 // The component's side of the contract: the exports that the host calls, and
 // the globals of JavaScript. The build puts this module before the author's.
 
+import './engine.js';
 import host from 'toolbay:plugin/host@0.2.0';
 import random from 'wasi:random/random@0.2.0';
 import { failure, inspect, InvalidArguments } from './failure.js';
 import { consoleOf, Host } from './host.js';
 import { offered } from './offer.js';
-import { enqueue, settle, SyncPromise } from './promise.js';
+import { startLoop } from './loop.js';
+import { settle } from './promise.js';
 import { cryptoOf, generator } from './random.js';
 
 // The file's top level runs while the component is built. Every call begins
@@ -21,8 +23,6 @@ const entropy = (length) => {
 const ours = new Host(host);
 let draw = Math.random;
 
-globalThis.Promise = SyncPromise;
-globalThis.queueMicrotask = enqueue;
 Math.random = () => draw();
 globalThis.crypto = cryptoOf(entropy);
 globalThis.console = consoleOf({ log: (level, message) => built && ours.log(level, message) });
@@ -43,6 +43,7 @@ export function serve(exported, expected) {
 function run(find, input) {
   built = true;
   draw = generator(entropy);
+  startLoop();
   try {
     const one = find();
     return one.finish(settle(one.start(input, ours)), input);

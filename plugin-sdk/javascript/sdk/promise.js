@@ -1,11 +1,13 @@
-// Promises for an environment without an event loop.
+// Promises whose jobs the SDK runs.
 //
 // The host calls a plain function of the component, which must return the answer,
 // and the engine's own jobs run only after that: a native promise would not settle
 // in time. So the build converts `async` functions to generators, and this class,
 // whose jobs can be run immediately, replaces `Promise`.
 
-const jobs = [];
+import { endLoop, turn } from './loop.js';
+
+let jobs = [];
 
 /** Replaces `queueMicrotask`. */
 export function enqueue(job) {
@@ -15,12 +17,27 @@ export function enqueue(job) {
 /** Runs every job, and those that they add. */
 function runJobs() {
   while (jobs.length > 0) {
-    for (const job of jobs.splice(0)) job();
+    const batch = jobs;
+    jobs = [];
+    for (const job of batch) job();
   }
 }
 
-/** Returns `value`, or the result of the promise `value`. Throws the reason of a rejected promise. */
+/**
+ * Returns `value`, or the result of the promise `value`, for which it runs the event loop. Throws
+ * the reason of a rejected promise, and the error of a timer. Timers that are left are dropped.
+ */
 export function settle(value) {
+  try {
+    return result(value);
+  } finally {
+    endLoop();
+    // Those of the dropped events too, which would otherwise run in a later call.
+    jobs = [];
+  }
+}
+
+function result(value) {
   if (typeof value?.then !== 'function') {
     runJobs();
     return value;
@@ -31,8 +48,11 @@ export function settle(value) {
     (reason) => (outcome = { reason }),
   );
   runJobs();
-  if (outcome === undefined) {
-    throw new Error('the handler awaits what never happens: a plugin has no timers and no network to wait for');
+  while (outcome === undefined) {
+    if (!turn()) {
+      throw new Error('the handler awaits a promise that never settles: no request, timer or other job is left that could settle it');
+    }
+    runJobs();
   }
   if ('reason' in outcome) throw outcome.reason;
   return outcome.answer;

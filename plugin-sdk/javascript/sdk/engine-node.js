@@ -1,0 +1,1 @@
+// Node has promises whose jobs run on their own: see engine.js.
