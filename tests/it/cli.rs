@@ -24,6 +24,8 @@ fn help() {
         "check",
         "new",
         "dev",
+        "pack",
+        "add",
         "compile",
         "optimize",
         "install",

@@ -1,6 +1,7 @@
 //! `toolbay check`: shows the contents and imports of a plugin file without serving it.
 
 mod grant;
+mod toolchain;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use serde_json::{Value, json};
+use toolbay_bundle::{PluginManifest, ProposedGrant, read_manifest};
 use toolbay_catalog::{
     ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, PromptEntry,
     ResourceEntry, ValidDefinition, check_grant_mounts, name_notes, read_grant, tool_name,
@@ -19,11 +21,13 @@ use toolbay_model::text::{clean, clean_line, escape_json};
 use toolbay_sandbox::{PluginSummary, Sandbox};
 
 use super::common::{Common, Listen, Settings, block_on};
+use super::manifest::{grant_differences, metadata_lines, proposal_text};
 use super::output::{print, print_json};
 use super::plugin_file::{
     LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
     resolve_plugin_file,
 };
+use self::toolchain::Toolchain;
 use crate::config::Config;
 
 /// Facts that `check` prints about a file.
@@ -42,8 +46,32 @@ struct CheckFindings {
     contents: ComponentContents,
     /// Tools that require approval under the grant next to the file, by name.
     approvals: BTreeMap<String, ApprovalPolicy>,
+    /// Metadata in the file, with the proposed grant.
+    manifest: PluginManifest,
+    /// The toolchain that imports more than plugins use, if it was recognized.
+    toolchain: Option<Toolchain>,
     /// True if the grant next to the file is invalid, so that a server would reject the plugin.
     is_refused: bool,
+}
+
+impl CheckFindings {
+    /// Returns the purposes of the plugin's own imports, and of those of its toolchain.
+    fn split_imports(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+        let is_default = |import: &&String| {
+            self.toolchain
+                .is_some_and(|toolchain| toolchain.imports_by_default(import))
+        };
+        let imports = &self.about.imports;
+        let own = import_uses(imports.iter().filter(|import| !is_default(import)));
+        let mut toolchain = import_uses(imports.iter().filter(is_default));
+        toolchain.retain(|words| !own.contains(words));
+        (own, toolchain)
+    }
+
+    /// Returns a template of a grant for the imports.
+    fn grant_template(&self) -> Option<String> {
+        grant::render(&self.about.imports, &self.contents.requested_view_access())
+    }
 }
 
 /// Purpose and required permission of an interface, by the prefix of its name. The first match
@@ -133,6 +161,8 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let source = read_plugin_source(file, config.server.component_size.as_u64())?;
     let size = source.file.len() as u64;
     let digest = source.digest();
+    let (manifest, manifest_remarks) = read_manifest(&source.file);
+    let engine = Toolchain::find_engine(&source.file);
     let sandbox = Sandbox::new(config.sandbox_settings()?)?;
     let rules = config.load_policy();
     let memory_limit = rules.limits.memory;
@@ -147,6 +177,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     } = load_plugin(&sandbox, source, rules, &name).await?;
     let undescribed = undescribed_remark(&prepared.undocumented_tools(&description), file);
     let mut remarks = description.remarks;
+    remarks.extend(manifest_remarks);
     remarks.extend(undescribed);
     remarks.extend(contents.view_remarks());
     remarks.extend(contents.compatibility_notes());
@@ -163,7 +194,9 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
         digest,
         &contents,
         is_command,
+        manifest.proposed_grant.as_ref(),
     );
+    let toolchain = engine.or_else(|| Toolchain::find_producer(&about.made_with, &about.kind));
     let is_refused = grant_summary.is_err();
     let GrantSummary {
         approvals,
@@ -186,6 +219,8 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
         remarks,
         contents,
         approvals,
+        manifest,
+        toolchain,
         is_refused,
     })
 }
@@ -231,6 +266,7 @@ fn summarize_grant(
     digest: Digest,
     contents: &ComponentContents,
     is_command: bool,
+    proposal: Option<&ProposedGrant>,
 ) -> Result<GrantSummary, String> {
     let (Some(folder), Some(id)) = (
         file.parent(),
@@ -245,7 +281,10 @@ fn summarize_grant(
     grant
         .check_component(id, digest, contents, is_command)
         .map_err(|why| format!("{id}.toml: {why}"))?;
-    let remarks = check_grant_mounts(folder, id, &grant, guarded_paths)?;
+    let mut remarks = check_grant_mounts(folder, id, &grant, guarded_paths)?;
+    if let Some(proposal) = proposal.filter(|_| grant.digest.is_some()) {
+        remarks.extend(grant_differences(&format!("{id}.toml"), &grant, proposal));
+    }
     let approvals = grant.approvals(approval_setting);
     let file_tool_name = tool_name(id);
     let approval_of = |definition: &ValidDefinition| {
@@ -288,9 +327,9 @@ fn summarize_grant(
 }
 
 /// Returns the purposes of the imports, without duplicates.
-fn import_uses(about: &PluginSummary) -> Vec<&'static str> {
+fn import_uses<'a>(imports: impl Iterator<Item = &'a String>) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
-    for import in &about.imports {
+    for import in imports {
         let interface = INTERFACE_USES
             .iter()
             .find(|(start, _)| import.starts_with(start));
@@ -340,23 +379,21 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", clean_line(remark, MAX_REASON_BYTES));
     }
-    let _ = writeln!(out, "\nImports:");
-    let uses = import_uses(about);
-    for words in &uses {
-        let _ = writeln!(out, "    {words}");
+    let metadata = metadata_lines(&findings.manifest);
+    if !metadata.is_empty() {
+        let _ = write!(out, "\nMetadata, as its author states it:\n{metadata}");
     }
-    if uses.is_empty() {
-        let _ = writeln!(
-            out,
-            "    none: it needs nothing, and can use only its own memory"
-        );
+    let grant_file = clean_line(&grant::file_name(name), MAX_REASON_BYTES);
+    if let Some(proposal) = &findings.manifest.proposed_grant {
+        out.push_str(&proposal_text(proposal, &grant_file));
     }
-    match grant::render(&about.imports, &findings.contents.requested_view_access()) {
+    write_imports(&mut out, findings);
+    match findings.grant_template() {
+        _ if findings.manifest.proposed_grant.is_some() => {}
         Some(template) => {
             let _ = writeln!(
                 out,
-                "\nGrant, to copy into {}:",
-                clean_line(&grant::file_name(name), MAX_REASON_BYTES)
+                "\nGrant, to copy into {grant_file}:"
             );
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
@@ -374,8 +411,36 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     out
 }
 
+/// Appends the imports of the plugin, those of its toolchain separately.
+fn write_imports(out: &mut String, findings: &CheckFindings) {
+    let (own, toolchain) = findings.split_imports();
+    let _ = writeln!(out, "\nImports:");
+    for words in &own {
+        let _ = writeln!(out, "    {words}");
+    }
+    if own.is_empty() {
+        let _ = match findings.toolchain {
+            Some(_) => writeln!(out, "    none of its own"),
+            None => writeln!(
+                out,
+                "    none: it needs nothing, and can use only its own memory"
+            ),
+        };
+    }
+    if let (Some(known), false) = (findings.toolchain, toolchain.is_empty()) {
+        let _ = writeln!(
+            out,
+            "\nImported by {}, used only if the plugin does so:",
+            known.name()
+        );
+        for words in &toolchain {
+            let _ = writeln!(out, "    {words}");
+        }
+    }
+}
+
 /// Appends the tools, prompts and resources of the plugin.
-fn write_offers(
+pub(super) fn write_offers(
     out: &mut String,
     contents: &ComponentContents,
     approvals: &BTreeMap<String, ApprovalPolicy>,
@@ -486,8 +551,11 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "code": about.code,
         "imports": about.imports,
         "exports": about.exports,
-        "canUse": import_uses(about),
-        "grant": grant::render(&about.imports, &findings.contents.requested_view_access()),
+        "metadata": findings.manifest.texts().collect::<BTreeMap<_, _>>(),
+        "proposedGrant": findings.manifest.proposed_grant.as_ref().map(ProposedGrant::to_toml),
+        "canUse": import_uses(about.imports.iter()),
+        "toolchainImports": findings.split_imports().1,
+        "grant": findings.grant_template(),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),
