@@ -129,7 +129,10 @@ fn the_build_writes_the_metadata_into_the_component() {
     // A proposal without a grant file allows nothing.
     let listed = toolbay(&folder, &["list"]);
     assert!(!listed.stdout.contains("api.example.com"), "{listed}");
-    folder.put("mine.toml", "permissions.environment = [\"LANG\", \"HOME\"]");
+    folder.put(
+        "mine.toml",
+        "permissions.environment = [\"LANG\", \"HOME\"]",
+    );
     let shown = toolbay(&folder, &["check", wasm.to_str().unwrap()]);
     for expected in [
         "! mine.toml allows more than the plugin proposes: environment = [\"HOME\"]\n",
@@ -223,7 +226,10 @@ fn add_applies_no_grant_whatever_the_options() {
         .args(["add", &archive])
         .run_with("y\ny\n");
     assert!(
-        nobody.code == 1 && nobody.stderr.contains("nothing was added: run the command on a terminal"),
+        nobody.code == 1
+            && nobody
+                .stderr
+                .contains("nothing was added: run the command on a terminal"),
         "{nobody}"
     );
     assert!(contents(&plugins(&folder)).is_empty());
@@ -253,7 +259,11 @@ fn add_applies_no_grant_whatever_the_options() {
         ]
     );
     let called = toolbay(&folder, &["call", "hello"]);
-    assert_eq!((called.code, called.stdout.trim()), (0, "first"), "{called}");
+    assert_eq!(
+        (called.code, called.stdout.trim()),
+        (0, "first"),
+        "{called}"
+    );
     let listed = toolbay(&folder, &["list"]);
     assert!(
         !listed.stdout.contains("api.example.com") && !listed.stdout.contains("refused"),
@@ -341,7 +351,10 @@ fn a_bare_component_is_added_under_its_name() {
     );
     fs::write(&file, b"\0asm\x0d\0\x01\0rubbish").unwrap();
     let before = contents(&plugins(&folder));
-    let invalid = toolbay(&folder, &["add", file.to_str().unwrap(), "--yes", "--as", "b"]);
+    let invalid = toolbay(
+        &folder,
+        &["add", file.to_str().unwrap(), "--yes", "--as", "b"],
+    );
     assert!(
         invalid.code == 1 && invalid.stderr.contains("is not a valid plugin"),
         "{invalid}"
@@ -394,7 +407,10 @@ fn a_url_is_downloaded_and_its_digest_is_verified() {
     let digest = packed.stdout.trim().rsplit_once(' ').unwrap().1.to_owned();
     let site = serve(fs::read(format!("{at}/mine-1.2.0.bay")).unwrap());
     for (path, expected) in [
-        (format!("/a.bay#sha256={}", "0".repeat(64)), "has the digest"),
+        (
+            format!("/a.bay#sha256={}", "0".repeat(64)),
+            "has the digest",
+        ),
         ("/missing".to_owned(), "answered with status 404"),
         ("/loop".to_owned(), "redirects more than 5 times"),
         ("/away".to_owned(), "is not a URL with https"),
@@ -438,7 +454,10 @@ fn hostile_archive(path: &[u8], kind: EntryType, link: Option<&str>, content: &[
     let component = TinyComponent::new(&["hello"]).build();
     let mut tar = Builder::new(Vec::new());
     for (path, content) in [
-        (b"plugin.toml".as_slice(), b"format = 1\nname = \"a\"\n".as_slice()),
+        (
+            b"plugin.toml".as_slice(),
+            b"format = 1\nname = \"a\"\n".as_slice(),
+        ),
         (b"a.wasm", component.as_ref()),
     ] {
         let header = header(path, EntryType::Regular, content.len());
@@ -476,7 +495,10 @@ fn a_hostile_archive_changes_nothing_and_applies_nothing() {
         ("hidden file inside", b"a.resources/.env"),
         ("nested archive", b"inner.bay"),
         ("not UTF-8", b"a.resources/\xff"),
-        ("override of the direction", b"a.resources/\xe2\x80\xaegpj.md"),
+        (
+            "override of the direction",
+            b"a.resources/\xe2\x80\xaegpj.md",
+        ),
         ("line end in a name", b"a.resources/x\ny"),
         ("backslash", b"a.resources/..\\..\\x"),
         ("device name", b"a.resources/con"),
@@ -500,7 +522,10 @@ fn a_hostile_archive_changes_nothing_and_applies_nothing() {
     ] {
         archives.push((what, hostile_archive(b"a.resources/x", kind, link, b"")));
     }
-    archives.push(("ratio", hostile_archive(b"a.resources/x", file, None, &vec![0; 8 << 20])));
+    archives.push((
+        "ratio",
+        hostile_archive(b"a.resources/x", file, None, &vec![0; 8 << 20]),
+    ));
     let good = hostile_archive(b"README.md", file, None, b"#");
     archives.push(("truncated", good[..good.len() - 1].to_vec()));
     archives.push(("appended", [good.as_slice(), &good].concat()));
@@ -514,7 +539,10 @@ fn a_hostile_archive_changes_nothing_and_applies_nothing() {
             what.replace(' ', "-")
         ));
         fs::write(&path, archive).unwrap();
-        let refused = toolbay(&folder, &["add", path.to_str().unwrap(), "--yes", "--replace"]);
+        let refused = toolbay(
+            &folder,
+            &["add", path.to_str().unwrap(), "--yes", "--replace"],
+        );
         fs::remove_file(&path).unwrap();
         assert!(
             refused.code == 1 && refused.stderr.contains("was not added"),

@@ -31,7 +31,8 @@ pub(crate) fn write(
         .map(|(path, content)| (path.as_str(), content.as_slice()));
     for (path, content) in [manifest].into_iter().chain(files) {
         let header = file_header(path, content).map_err(|why| refused(path, &why.to_string()))?;
-        tar.append(&header, content).map_err(|why| cannot_write(&why))?;
+        tar.append(&header, content)
+            .map_err(|why| cannot_write(&why))?;
     }
     let finished = tar.into_inner().and_then(flate2::write::GzEncoder::finish);
     finished.map_err(|why| cannot_write(&why))

@@ -257,11 +257,7 @@ mod tests {
         let written = write_manifest(&wasm, &PluginManifest::default()).unwrap();
         let read = read_manifest(&written).0;
         assert_eq!(
-            (
-                read.icon,
-                read.revision.as_deref(),
-                read.version.as_deref()
-            ),
+            (read.icon, read.revision.as_deref(), read.version.as_deref()),
             (None, Some("abc123"), Some("0.1.0"))
         );
         let written = write_manifest(&wasm, &manifest()).unwrap();
@@ -278,7 +274,14 @@ mod tests {
     fn sections_of_strangers_are_bounded() {
         let large = "#".repeat(MAX_SECTION_BYTES + 1);
         let deep = format!("a = {}", "[".repeat(50_000));
-        for text in [&large, &deep, "a", "a = 1", "icon = 1", "proposed_grant = 1"] {
+        for text in [
+            &large,
+            &deep,
+            "a",
+            "a = 1",
+            "icon = 1",
+            "proposed_grant = 1",
+        ] {
             let (manifest, remarks) = read_manifest(&with_section(MANIFEST_SECTION, text));
             assert!(manifest.is_empty() && remarks.len() == 1, "{remarks:?}");
         }
@@ -290,6 +293,12 @@ mod tests {
             read_manifest(&written[..end]);
         }
         assert!(write_manifest(b"\0as", &self::manifest()).is_err());
-        read_manifest(&[b"\0asm\x0d\0\x01\0\0\xff\xff\xff\xff\x0f".as_slice(), &[0; 9]].concat());
+        read_manifest(
+            &[
+                b"\0asm\x0d\0\x01\0\0\xff\xff\xff\xff\x0f".as_slice(),
+                &[0; 9],
+            ]
+            .concat(),
+        );
     }
 }

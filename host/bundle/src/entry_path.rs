@@ -212,11 +212,7 @@ mod tests {
             "a.docs/x",
         ] {
             let is_text = path == "README";
-            assert_eq!(
-                check_entry_path("a", path).is_err(),
-                !is_text,
-                "{path:?}"
-            );
+            assert_eq!(check_entry_path("a", path).is_err(), !is_text, "{path:?}");
         }
         let long = format!("a.resources/{}", "x".repeat(MAX_PART_BYTES + 1));
         assert!(check_entry_path("a", &long).is_err());
@@ -229,8 +225,8 @@ mod tests {
         }
         let long = "a".repeat(MAX_ID_BYTES + 1);
         for id in [
-            "", "-a", "_a", ".a", "a.b", "a/b", "a b", "ä", "..", "toolbay", "Toolbay", "plugin", "nul",
-            "com1", &long,
+            "", "-a", "_a", ".a", "a.b", "a/b", "a b", "ä", "..", "toolbay", "Toolbay", "plugin",
+            "nul", "com1", &long,
         ] {
             assert!(check_plugin_id(id).is_err(), "{id:?}");
         }

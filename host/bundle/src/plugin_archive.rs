@@ -150,7 +150,11 @@ impl PluginArchive {
                 ));
             }
         }
-        if let Some(both) = self.files.keys().find(|path| folders.contains(path.as_str())) {
+        if let Some(both) = self
+            .files
+            .keys()
+            .find(|path| folders.contains(path.as_str()))
+        {
             return Err(refused(both, "it is a file and a folder"));
         }
         let has_plugin = self.files.keys().any(|path| path.starts_with(&self.id));
@@ -184,7 +188,10 @@ fn parse_manifest(bytes: &[u8]) -> Result<(String, PluginManifest), String> {
     let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let mut table: toml::Table =
         toml::from_str(text).map_err(|error| clean_line(error.message(), MAX_SHOWN_PATH_BYTES))?;
-    match table.remove("format").and_then(|format| format.as_integer()) {
+    match table
+        .remove("format")
+        .and_then(|format| format.as_integer())
+    {
         Some(FORMAT) => {}
         Some(format) => {
             return Err(format!(

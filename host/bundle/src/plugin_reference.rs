@@ -80,9 +80,8 @@ impl fmt::Display for PluginReference {
 }
 
 fn parse_fragment(fragment: &str) -> Result<Digest, String> {
-    let wrong = || {
-        format!("#{fragment} is not a digest; write #{DIGEST_PREFIX} and 64 hexadecimal digits")
-    };
+    let wrong =
+        || format!("#{fragment} is not a digest; write #{DIGEST_PREFIX} and 64 hexadecimal digits");
     let digits = fragment.strip_prefix(DIGEST_PREFIX).ok_or_else(wrong)?;
     if digits.len() != 64 || !digits.is_ascii() {
         return Err(wrong());

@@ -386,10 +386,7 @@ mod tests {
                 "permissions.tcp = [\"a\\u202eb:1\"]\nreasons.tcp = \"x\"",
                 "it contains control characters",
             ),
-            (
-                "config.\"a\\u200b\" = 1",
-                "it contains control characters",
-            ),
+            ("config.\"a\\u200b\" = 1", "it contains control characters"),
         ];
         for (text, expected) in cases {
             let why = parse(text).unwrap_err();

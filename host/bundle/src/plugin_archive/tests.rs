@@ -186,7 +186,10 @@ fn bombs_end_at_a_limit() {
     let packed = archive().write().unwrap();
     let why_small = PluginArchive::read(&packed, small).unwrap_err().to_string();
     assert!(why_small.contains("larger than 1024 bytes"), "{why_small}");
-    let tiny = ArchiveLimits { packed: 10, ..LIMITS };
+    let tiny = ArchiveLimits {
+        packed: 10,
+        ..LIMITS
+    };
     let why_tiny = PluginArchive::read(&packed, tiny).unwrap_err().to_string();
     assert!(why_tiny.contains("larger than 10 bytes"), "{why_tiny}");
     let paths: Vec<String> = (0..2_001).map(|n| format!("a.resources/{n}")).collect();
@@ -209,7 +212,10 @@ fn bombs_end_at_a_limit() {
 fn truncated_and_appended_archives_are_refused() {
     let packed = archive().write().unwrap();
     for end in [0, 1, 10, packed.len() / 2, packed.len() - 1] {
-        assert!(PluginArchive::read(&packed[..end], LIMITS).is_err(), "{end}");
+        assert!(
+            PluginArchive::read(&packed[..end], LIMITS).is_err(),
+            "{end}"
+        );
     }
     assert!(why(&[packed.as_slice(), b"x"].concat()).contains("continues after its end"));
     assert!(why(&[packed.as_slice(), &packed].concat()).contains("continues after its end"));

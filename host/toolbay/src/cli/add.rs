@@ -29,9 +29,7 @@ use self::installation::Installation;
 use super::check::write_offers;
 use super::common::{Common, Listen, block_on};
 use super::confirm;
-use super::manifest::{
-    grant_differences, metadata_lines, parse_proposal, proposal_text,
-};
+use super::manifest::{grant_differences, metadata_lines, parse_proposal, proposal_text};
 use super::output::print;
 use super::plugin_file::{load_plugin, printable_path};
 use crate::config::Config;
@@ -80,8 +78,8 @@ async fn add(options: &Add, config: Config) -> anyhow::Result<ExitCode> {
     {
         bail!("{source} has the digest {digest}, and not {expected}; nothing was added");
     }
-    let archive = read_archive(bytes, options, limits)
-        .with_context(|| format!("{source} was not added"))?;
+    let archive =
+        read_archive(bytes, options, limits).with_context(|| format!("{source} was not added"))?;
     let component_size = archive.component().map_or(0, <[u8]>::len) as u64;
     if component_size > component_limit {
         bail!(
@@ -113,6 +111,9 @@ async fn add(options: &Add, config: Config) -> anyhow::Result<ExitCode> {
         shown += &proposal_text(proposal, &grant_file);
     }
     shown += &existing_text(&folder, &archive, grant.as_ref());
+    for change in installation.changes() {
+        let _ = writeln!(shown, "! {change}");
+    }
     print(&shown);
     let replaces = installation.replaces_something() || grant.is_some();
     if !confirm_addition(options, &folder, &id, replaces)? {
@@ -213,7 +214,9 @@ fn existing_text(folder: &Path, archive: &PluginArchive, grant: Option<&Grant>) 
         let (manifest, _) = read_manifest(&existing);
         let digest = |bytes: &[u8]| hex::encode(Sha256::digest(bytes));
         let version = |version: &Option<String>| {
-            version.clone().unwrap_or_else(|| "without a version".to_owned())
+            version
+                .clone()
+                .unwrap_or_else(|| "without a version".to_owned())
         };
         let _ = writeln!(
             text,
@@ -258,7 +261,12 @@ fn existing_text(folder: &Path, archive: &PluginArchive, grant: Option<&Grant>) 
 /// # Errors
 ///
 /// Nobody can be asked, and the options do not answer the question.
-fn confirm_addition(options: &Add, folder: &Path, id: &str, replaces: bool) -> anyhow::Result<bool> {
+fn confirm_addition(
+    options: &Add,
+    folder: &Path,
+    id: &str,
+    replaces: bool,
+) -> anyhow::Result<bool> {
     if options.yes {
         if replaces && !options.replace {
             bail!(

@@ -1,6 +1,8 @@
 //! `toolbay check`: shows the contents and imports of a plugin file without serving it.
 
 mod grant;
+mod import_uses;
+mod offers;
 mod toolchain;
 
 use std::collections::BTreeMap;
@@ -12,14 +14,17 @@ use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_bundle::{PluginManifest, ProposedGrant, read_manifest};
 use toolbay_catalog::{
-    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, PromptEntry,
-    ResourceEntry, ValidDefinition, check_grant_mounts, name_notes, read_grant, tool_name,
+    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, ValidDefinition,
+    check_grant_mounts, name_notes, read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
-use toolbay_model::text::{clean, clean_line, escape_json};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_sandbox::{PluginSummary, Sandbox};
 
+use self::import_uses::import_uses;
+pub(super) use self::offers::write_offers;
+use self::toolchain::Toolchain;
 use super::common::{Common, Listen, Settings, block_on};
 use super::manifest::{grant_differences, metadata_lines, proposal_text};
 use super::output::{print, print_json};
@@ -27,7 +32,6 @@ use super::plugin_file::{
     LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
     resolve_plugin_file,
 };
-use self::toolchain::Toolchain;
 use crate::config::Config;
 
 /// Facts that `check` prints about a file.
@@ -73,55 +77,6 @@ impl CheckFindings {
         grant::render(&self.about.imports, &self.contents.requested_view_access())
     }
 }
-
-/// Purpose and required permission of an interface, by the prefix of its name. The first match
-/// applies.
-const INTERFACE_USES: [(&str, &str); 13] = [
-    (
-        "toolbay:plugin/",
-        "uses the host's log, progress, configuration and questions to the user (always allowed)",
-    ),
-    (
-        "wasi:cli/environment",
-        "uses environment variables (only those listed in permissions.environment)",
-    ),
-    (
-        "wasi:cli/",
-        "uses standard input and output, and exits (always allowed; output is captured)",
-    ),
-    ("wasi:clocks/", "uses clocks (always allowed)"),
-    (
-        "wasi:config/",
-        "reads values of [config] in the grant (always allowed)",
-    ),
-    (
-        "wasi:filesystem/",
-        "uses files (only in folders listed in [[permissions.mounts]])",
-    ),
-    (
-        "wasi:http/",
-        "sends HTTP requests (only those listed in permissions.http)",
-    ),
-    (
-        "wasi:io/",
-        "uses streams, for its other imports (always allowed)",
-    ),
-    (
-        "wasi:keyvalue/",
-        "stores state between calls (only with [permissions.state])",
-    ),
-    (
-        "wasi:logging/",
-        "writes to the host's log (always allowed, within limits.log)",
-    ),
-    ("wasi:random/", "uses random numbers (always allowed)"),
-    (
-        "wasi:sockets/",
-        "opens TCP connections (only those listed in permissions.tcp; UDP and listening are denied)",
-    ),
-    // Loading rejects any other interface that contains more than types.
-    ("", "uses types of other interfaces (always allowed)"),
-];
 
 /// Remark about a plugin that cannot access the folders of its grant.
 const NO_FILES_REMARK: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
@@ -326,22 +281,6 @@ fn summarize_grant(
     })
 }
 
-/// Returns the purposes of the imports, without duplicates.
-fn import_uses<'a>(imports: impl Iterator<Item = &'a String>) -> Vec<&'static str> {
-    let mut words: Vec<&str> = Vec::new();
-    for import in imports {
-        let interface = INTERFACE_USES
-            .iter()
-            .find(|(start, _)| import.starts_with(start));
-        words.extend(
-            interface
-                .map(|(_, words)| *words)
-                .filter(|known| !words.contains(known)),
-        );
-    }
-    words
-}
-
 fn findings_text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
@@ -391,10 +330,7 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     match findings.grant_template() {
         _ if findings.manifest.proposed_grant.is_some() => {}
         Some(template) => {
-            let _ = writeln!(
-                out,
-                "\nGrant, to copy into {grant_file}:"
-            );
+            let _ = writeln!(out, "\nGrant, to copy into {grant_file}:");
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
@@ -436,86 +372,6 @@ fn write_imports(out: &mut String, findings: &CheckFindings) {
         for words in &toolchain {
             let _ = writeln!(out, "    {words}");
         }
-    }
-}
-
-/// Appends the tools, prompts and resources of the plugin.
-pub(super) fn write_offers(
-    out: &mut String,
-    contents: &ComponentContents,
-    approvals: &BTreeMap<String, ApprovalPolicy>,
-) {
-    let ComponentContents {
-        tools,
-        prompts,
-        resources,
-        templates,
-        completes,
-        ..
-    } = contents;
-    let heading = |out: &mut String, words: &str| {
-        let _ = writeln!(out, "\n{words}:");
-    };
-    if !tools.is_empty() || (prompts.is_empty() && resources.is_empty() && templates.is_empty()) {
-        heading(out, "Tools");
-    }
-    for tool in tools {
-        let _ = writeln!(out, "    {}", tool.tool.name);
-        write_description(out, tool.tool.description.as_deref());
-        if let Some(asks) = approvals.get(&tool.tool.name) {
-            let _ = writeln!(out, "        asks    a person must allow it, {asks}");
-        }
-        let _ = writeln!(
-            out,
-            "        input   {}",
-            escape_json(&tool.input.value().to_string())
-        );
-        if let Some(output) = &tool.output {
-            let _ = writeln!(
-                out,
-                "        output  {}",
-                escape_json(&output.value().to_string())
-            );
-        }
-    }
-    if !prompts.is_empty() {
-        heading(out, "Prompts");
-    }
-    for PromptEntry { prompt, .. } in prompts.iter().map(|prompt| &**prompt) {
-        let _ = writeln!(out, "    {}", prompt.name);
-        write_description(out, prompt.description.as_deref());
-        for argument in prompt.arguments.iter() {
-            let optional = if argument.required { "" } else { " (optional)" };
-            let _ = writeln!(out, "        argument {}{optional}", argument.name);
-        }
-    }
-    for (words, entries) in [("Resources", resources), ("Resource templates", templates)] {
-        if !entries.is_empty() {
-            heading(out, words);
-        }
-        for ResourceEntry { resource, .. } in entries.iter().map(|entry| &**entry) {
-            let media = resource
-                .mime_type
-                .as_deref()
-                .map(|media| format!("  {}", clean_line(media, MAX_REASON_BYTES)))
-                .unwrap_or_default();
-            let _ = writeln!(
-                out,
-                "    {}{media}",
-                clean_line(&resource.uri, MAX_REASON_BYTES)
-            );
-            write_description(out, resource.description.as_deref());
-        }
-    }
-    if *completes {
-        out.push_str("\nCompletes arguments of its prompts and resource templates.\n");
-    }
-}
-
-/// Appends a description below the name of its subject.
-fn write_description(out: &mut String, description: Option<&str>) {
-    for words in description.unwrap_or_default().lines() {
-        let _ = writeln!(out, "        {}", clean(words));
     }
 }
 
@@ -564,30 +420,4 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "completes": completes,
         "wit": about.wit,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use toolbay_sandbox::IMPORT_PREFIXES;
-
-    use super::*;
-
-    #[test]
-    fn every_import_that_is_linked_has_a_use() {
-        for prefix in IMPORT_PREFIXES {
-            assert!(
-                INTERFACE_USES.iter().any(|(known, _)| *known == prefix),
-                "{prefix}"
-            );
-        }
-        for (known, _) in INTERFACE_USES {
-            assert!(
-                known.is_empty()
-                    || IMPORT_PREFIXES
-                        .iter()
-                        .any(|prefix| known.starts_with(prefix)),
-                "{known}"
-            );
-        }
-    }
 }

@@ -118,9 +118,7 @@ async fn build_and_run_example(
         }
     }
     if let Err(error) = manifest::write_into_output(folder, project) {
-        complain(&format!(
-            "{error:#}; the previous version stays in service"
-        ));
+        complain(&format!("{error:#}; the previous version stays in service"));
         return Ok(false);
     }
     let plugin = config.plugins.join(format!("{}.wasm", project.name));

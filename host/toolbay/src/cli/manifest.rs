@@ -53,7 +53,11 @@ pub(super) fn write_into_output(folder: &Path, project: &ProjectFile) -> anyhow:
 }
 
 /// Writes a file so that no reader sees a part of it.
-pub(super) fn write_atomically(path: &Path, content: &[u8], mode: Permissions) -> anyhow::Result<()> {
+pub(super) fn write_atomically(
+    path: &Path,
+    content: &[u8],
+    mode: Permissions,
+) -> anyhow::Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -156,7 +160,10 @@ mod tests {
             let why = parse_proposal(&proposal(text)).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
             let shown = proposal_text(&proposal(text), "a.toml");
-            assert!(shown.starts_with("\nThe proposed grant is invalid"), "{shown}");
+            assert!(
+                shown.starts_with("\nThe proposed grant is invalid"),
+                "{shown}"
+            );
         }
     }
 

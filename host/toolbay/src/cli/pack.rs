@@ -8,9 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
 use sha2::{Digest as _, Sha256};
-use toolbay_bundle::{
-    PluginArchive, PluginManifest, is_document, read_manifest, write_manifest,
-};
+use toolbay_bundle::{PluginArchive, PluginManifest, is_document, read_manifest, write_manifest};
 use toolbay_settings::project::{self, ProjectFile};
 
 use super::manifest::{project_manifest, write_atomically};
@@ -83,8 +81,7 @@ fn pack_files(paths: &[PathBuf]) -> anyhow::Result<PluginArchive> {
     let mut id = None;
     for path in paths {
         let name = path.file_name().and_then(|name| name.to_str());
-        let name =
-            name.with_context(|| format!("{} has no usable name", printable_path(path)))?;
+        let name = name.with_context(|| format!("{} has no usable name", printable_path(path)))?;
         if !path.exists() {
             bail!("{} does not exist", printable_path(path));
         }
@@ -145,11 +142,7 @@ fn add_documents(files: &mut BTreeMap<String, Vec<u8>>, folder: &Path) -> anyhow
 
 /// Adds a file, or the files in a folder without those whose names begin with a dot. Does nothing
 /// if it does not exist.
-fn add_path(
-    files: &mut BTreeMap<String, Vec<u8>>,
-    path: &Path,
-    name: &str,
-) -> anyhow::Result<()> {
+fn add_path(files: &mut BTreeMap<String, Vec<u8>>, path: &Path, name: &str) -> anyhow::Result<()> {
     if path.is_file() {
         files.insert(name.to_owned(), read_file(path)?);
         return Ok(());

@@ -44,12 +44,8 @@ const PRIVATE_NETWORKS: [&str; 7] = [
 /// Returns the file at a URL, of at most `limit` bytes. Follows redirects to https, and from
 /// loopback to loopback.
 pub(super) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Result<Vec<u8>> {
-    let connector = HttpConnector::new(
-        &config.http_client.options(),
-        Arc::new(SystemResolver),
-        1,
-    )
-    .map_err(anyhow::Error::msg)?;
+    let connector = HttpConnector::new(&config.http_client.options(), Arc::new(SystemResolver), 1)
+        .map_err(anyhow::Error::msg)?;
     let meter = Arc::new(RequestMeter::new(
         MAX_REDIRECTS as u64 + 1,
         limit.saturating_add(HEAD_BYTES),
@@ -69,7 +65,8 @@ pub(super) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Resul
                 .and_then(|value| value.to_str().ok());
             let next = location.and_then(|location| target.join(location).ok());
             let next = next.with_context(|| format!("{target} redirects to no URL"))?;
-            PluginReference::check_url(&next).map_err(|why| anyhow!("{target} redirects: {why}"))?;
+            PluginReference::check_url(&next)
+                .map_err(|why| anyhow!("{target} redirects: {why}"))?;
             if target.scheme() == "https" && next.scheme() != "https" {
                 bail!("{target} redirects to {next}, which is not https");
             }
@@ -82,7 +79,9 @@ pub(super) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Resul
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|why| anyhow!("failed to download {target}: {why}"))?;
-            let Ok(data) = frame.into_data() else { continue };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
             if (bytes.len() + data.len()) as u64 > limit {
                 bail!("{target} is larger than {limit} bytes");
             }
@@ -101,10 +100,12 @@ async fn send(
     deadline: Instant,
     meter: &Arc<RequestMeter>,
 ) -> anyhow::Result<http::Response<toolbay_outgoing::ResponseBody>> {
-    let origin = OriginPattern::parse(&url.origin().ascii_serialization())
-        .map_err(anyhow::Error::msg)?;
+    let origin =
+        OriginPattern::parse(&url.origin().ascii_serialization()).map_err(anyhow::Error::msg)?;
     let private_networks = if is_named {
-        let networks = PRIVATE_NETWORKS.iter().map(|text| AddressRange::parse(text));
+        let networks = PRIVATE_NETWORKS
+            .iter()
+            .map(|text| AddressRange::parse(text));
         networks
             .collect::<Result<Vec<_>, _>>()
             .map_err(anyhow::Error::msg)?
@@ -119,10 +120,7 @@ async fn send(
     ));
     let request = Request::get(url.as_str())
         .header("accept", "application/octet-stream, */*")
-        .header(
-            "user-agent",
-            concat!("toolbay/", env!("CARGO_PKG_VERSION")),
-        )
+        .header("user-agent", concat!("toolbay/", env!("CARGO_PKG_VERSION")))
         .body(Empty::<Bytes>::new())?;
     let timeouts = RequestTimeouts {
         connect: IDLE_TIMEOUT,

@@ -57,6 +57,17 @@ impl Installation {
         self.steps.iter().any(|step| step.exists)
     }
 
+    /// Returns a line for each existing file or folder that is replaced or removed.
+    pub(super) fn changes(&self) -> Vec<String> {
+        let existing = self.steps.iter().filter(|step| step.exists);
+        existing
+            .map(|step| {
+                let verb = if step.is_new { "replaces" } else { "removes" };
+                format!("{verb} {}", step.name)
+            })
+            .collect()
+    }
+
     /// Moves the files into the folder. If something else appears meanwhile, or a step fails,
     /// nothing changes.
     pub(super) fn install(&self, folder: &Path, archive: &PluginArchive) -> io::Result<()> {
@@ -166,6 +177,10 @@ mod tests {
         fs::create_dir(root.join("a.prompts")).unwrap();
         let archive = archive(&["a.wasm", "a.resources/x/y", "README.md"]);
         let installation = Installation::plan(root, &archive);
+        assert_eq!(
+            installation.changes(),
+            ["removes a.prompts", "replaces a.wasm"]
+        );
         assert!(installation.replaces_something());
         installation.install(root, &archive).unwrap();
         assert_eq!(names(root), ["a.docs", "a.resources", "a.toml", "a.wasm"]);

@@ -44,7 +44,8 @@ impl Toolchain {
         if made_with.iter().any(|name| name.starts_with("Go ")) {
             return Some(Self::Go);
         }
-        kind.starts_with("a core module").then_some(Self::CoreModule)
+        kind.starts_with("a core module")
+            .then_some(Self::CoreModule)
     }
 
     /// Returns the name for people.
