@@ -26,6 +26,8 @@ fn help() {
         "doctor",
         "new",
         "dev",
+        "pack",
+        "add",
         "compile",
         "optimize",
         "install",

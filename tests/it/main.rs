@@ -78,6 +78,7 @@ mod secrets;
 mod server_limits;
 mod servers;
 mod several;
+mod share;
 mod skills;
 mod sockets;
 mod sources;

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use toolbay::{Config, Flags};
+use toolbay_bundle::PluginManifest;
 use toolbay_catalog::Grant;
 use toolbay_model::{LimitValue, Limits};
+use toolbay_settings::project::ProjectFile;
 use toolbay_testkit::markdown::{CodeBlock, code_blocks};
 
 /// The kind of TOML on a page.
@@ -15,12 +17,14 @@ enum Toml {
     Config,
     /// `<plugin>.toml`.
     Grant,
+    /// Optional keys of `plugin.toml`.
+    Project,
     /// A file of another program.
     Foreign,
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 23] = [
+const TOML: [(&str, Toml); 25] = [
     ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -35,11 +39,13 @@ const TOML: [(&str, Toml); 23] = [
     ("docs/src/metrics.md", Toml::Config),
     ("docs/src/opentelemetry.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
+    ("docs/src/plugin-python.md", Toml::Project),
     ("docs/src/proxies.md", Toml::Config),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/replay.md", Toml::Config),
     ("docs/src/review-plugin.md", Toml::Grant),
     ("docs/src/service.md", Toml::Config),
+    ("docs/src/share-plugins.md", Toml::Project),
     ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
     ("docs/src/without-code.md", Toml::Grant),
@@ -120,6 +126,15 @@ fn config(text: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
+/// Checks optional keys of `plugin.toml`.
+fn project(text: &str) -> Result<(), String> {
+    let required =
+        "name = \"a\"\nlanguage = \"rust\"\nbuild = []\noutput = \"a.wasm\"\nwatch = []\n";
+    let project =
+        ProjectFile::parse(&format!("{required}{text}")).map_err(|why| why.to_string())?;
+    PluginManifest::from_project(&project).map(drop)
+}
+
 #[test]
 fn toml_is_a_configuration_or_a_grant() {
     let count = check_blocks("toml", |page, block| {
@@ -132,6 +147,7 @@ fn toml_is_a_configuration_or_a_grant() {
             Some(Toml::Grant) => {
                 Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)
             }
+            Some(Toml::Project) => project(&block.text),
             Some(Toml::Foreign) => block
                 .text
                 .parse::<toml::Table>()

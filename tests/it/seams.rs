@@ -114,7 +114,7 @@ fn only_the_loader_of_compiled_code_uses_unsafe_code() {
 }
 
 /// The crates of the workspace that each crate may use: dependencies go in one direction.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("model", &[]),
     ("settings", &[]),
     ("private", &[]),
@@ -132,6 +132,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("recording", &["model", "background"]),
     ("secrets", &["model", "policy"]),
     ("guest-mcp", &["model"]),
+    ("bundle", &["model", "settings"]),
     (
         "sandbox",
         &[
@@ -166,12 +167,14 @@ const MAY_USE: [(&str, &[&str]); 23] = [
             "secrets",
             "sandbox",
             "audit",
+            "bundle",
             "catalog",
             "confine",
             "console",
             "install",
             "mcp",
             "otel",
+            "outgoing",
             "recording",
             "socket",
             "tls",

@@ -19,6 +19,7 @@ mod address_filter;
 mod address_range;
 mod authority;
 mod authority_error;
+mod comparison;
 mod connection;
 mod denial_reason;
 mod file_denial;

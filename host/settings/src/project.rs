@@ -39,6 +39,30 @@ pub struct ProjectFile {
     /// Call to make after each build.
     #[serde(default)]
     pub example: Option<CallExample>,
+    /// Version of the plugin, as in Semantic Versioning.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Purpose of the plugin, on one line.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// The people or organizations that made it.
+    #[serde(default)]
+    pub authors: Vec<String>,
+    /// License, as an SPDX expression.
+    #[serde(default)]
+    pub license: Option<String>,
+    /// URL of a page about the plugin.
+    #[serde(default)]
+    pub homepage: Option<String>,
+    /// URL of its source code.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// URL of an icon.
+    #[serde(default)]
+    pub icon: Option<String>,
+    /// The permissions that the plugin requests, for the person who adds it. Never a grant.
+    #[serde(default)]
+    pub proposed_grant: Option<toml::Table>,
     /// Settings of the Python build, which reads them itself.
     #[serde(default)]
     pub python: PythonSettings,

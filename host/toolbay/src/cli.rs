@@ -1,5 +1,6 @@
 //! The command line: subcommands, options and exit codes.
 
+mod add;
 mod audit;
 mod call;
 mod check;
@@ -17,9 +18,11 @@ mod init;
 mod install;
 mod list;
 mod load_progress;
+mod manifest;
 mod new;
 mod optimize;
 mod output;
+mod pack;
 mod plugin_file;
 mod progress;
 mod replay;
@@ -166,6 +169,26 @@ enum Command {
         #[arg(long)]
         once: bool,
     },
+    /// Make an archive of a plugin, with its prompts, resources, skill, README and license, to hand
+    /// on
+    ///
+    /// The archive, NAME-VERSION.bay, contains the grant that the author proposes, and never a
+    /// grant. The same files always make the same archive.
+    Pack {
+        /// A project folder with a plugin.toml, or the files of a plugin and documents such as
+        /// README.md
+        #[arg(value_name = "PATH", default_value = ".")]
+        paths: Vec<PathBuf>,
+        /// The folder for the archive
+        #[arg(short, long, value_name = "DIR", default_value = ".")]
+        output: PathBuf,
+    },
+    /// Add a plugin that somebody else made to the plugin folder
+    ///
+    /// Shows the digest, the metadata, the tools and the proposed grant, and asks before it adds
+    /// anything. Nothing that comes with a plugin is a grant: on a terminal, a second question
+    /// offers to write the proposed one.
+    Add(add::Add),
     /// Compile every plugin into the compile cache, so that servers start faster
     ///
     /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
@@ -385,6 +408,8 @@ impl Cli {
                 common,
                 once,
             } => dev::run(&common, &project, once),
+            Command::Pack { paths, output } => pack::run(&paths, &output),
+            Command::Add(options) => add::run(&options),
             Command::Compile(common) => compile::run(&common),
             Command::Optimize {
                 file,

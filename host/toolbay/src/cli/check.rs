@@ -1,6 +1,9 @@
 //! `toolbay check`: shows the contents and imports of a plugin file without serving it.
 
 mod grant;
+mod import_uses;
+mod offers;
+mod toolchain;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,16 +12,21 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use serde_json::{Value, json};
+use toolbay_bundle::{PluginManifest, ProposedGrant, read_manifest};
 use toolbay_catalog::{
-    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, PromptEntry,
-    ResourceEntry, ValidDefinition, check_grant_mounts, name_notes, read_grant, tool_name,
+    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, ValidDefinition,
+    check_grant_mounts, name_notes, read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
-use toolbay_model::text::{clean, clean_line, escape_json};
+use toolbay_model::text::{clean, clean_line};
 use toolbay_sandbox::{PluginSummary, Sandbox};
 
+use self::import_uses::import_uses;
+pub(super) use self::offers::write_offers;
+use self::toolchain::Toolchain;
 use super::common::{Common, Listen, Settings, block_on};
+use super::manifest::{grant_differences, metadata_lines, proposal_text};
 use super::output::{print, print_json};
 use super::plugin_file::{
     LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
@@ -42,58 +50,33 @@ struct CheckFindings {
     contents: ComponentContents,
     /// Tools that require approval under the grant next to the file, by name.
     approvals: BTreeMap<String, ApprovalPolicy>,
+    /// Metadata in the file, with the proposed grant.
+    manifest: PluginManifest,
+    /// The toolchain that imports more than plugins use, if it was recognized.
+    toolchain: Option<Toolchain>,
     /// True if the grant next to the file is invalid, so that a server would reject the plugin.
     is_refused: bool,
 }
 
-/// Purpose and required permission of an interface, by the prefix of its name. The first match
-/// applies.
-const INTERFACE_USES: [(&str, &str); 13] = [
-    (
-        "toolbay:plugin/",
-        "uses the host's log, progress, configuration and questions to the user (always allowed)",
-    ),
-    (
-        "wasi:cli/environment",
-        "uses environment variables (only those listed in permissions.environment)",
-    ),
-    (
-        "wasi:cli/",
-        "uses standard input and output, and exits (always allowed; output is captured)",
-    ),
-    ("wasi:clocks/", "uses clocks (always allowed)"),
-    (
-        "wasi:config/",
-        "reads values of [config] in the grant (always allowed)",
-    ),
-    (
-        "wasi:filesystem/",
-        "uses files (only in folders listed in [[permissions.mounts]])",
-    ),
-    (
-        "wasi:http/",
-        "sends HTTP requests (only those listed in permissions.http)",
-    ),
-    (
-        "wasi:io/",
-        "uses streams, for its other imports (always allowed)",
-    ),
-    (
-        "wasi:keyvalue/",
-        "stores state between calls (only with [permissions.state])",
-    ),
-    (
-        "wasi:logging/",
-        "writes to the host's log (always allowed, within limits.log)",
-    ),
-    ("wasi:random/", "uses random numbers (always allowed)"),
-    (
-        "wasi:sockets/",
-        "opens TCP connections (only those listed in permissions.tcp; UDP and listening are denied)",
-    ),
-    // Loading rejects any other interface that contains more than types.
-    ("", "uses types of other interfaces (always allowed)"),
-];
+impl CheckFindings {
+    /// Returns the purposes of the plugin's own imports, and of those of its toolchain.
+    fn split_imports(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+        let is_default = |import: &&String| {
+            self.toolchain
+                .is_some_and(|toolchain| toolchain.imports_by_default(import))
+        };
+        let imports = &self.about.imports;
+        let own = import_uses(imports.iter().filter(|import| !is_default(import)));
+        let mut toolchain = import_uses(imports.iter().filter(is_default));
+        toolchain.retain(|words| !own.contains(words));
+        (own, toolchain)
+    }
+
+    /// Returns a template of a grant for the imports.
+    fn grant_template(&self) -> Option<String> {
+        grant::render(&self.about.imports, &self.contents.requested_view_access())
+    }
+}
 
 /// Remark about a plugin that cannot access the folders of its grant.
 const NO_FILES_REMARK: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
@@ -133,6 +116,8 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let source = read_plugin_source(file, config.server.component_size.as_u64())?;
     let size = source.file.len() as u64;
     let digest = source.digest();
+    let (manifest, manifest_remarks) = read_manifest(&source.file);
+    let engine = Toolchain::find_engine(&source.file);
     let sandbox = Sandbox::new(config.sandbox_settings()?)?;
     let rules = config.load_policy();
     let memory_limit = rules.limits.memory;
@@ -147,6 +132,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     } = load_plugin(&sandbox, source, rules, &name).await?;
     let undescribed = undescribed_remark(&prepared.undocumented_tools(&description), file);
     let mut remarks = description.remarks;
+    remarks.extend(manifest_remarks);
     remarks.extend(undescribed);
     remarks.extend(contents.view_remarks());
     remarks.extend(contents.compatibility_notes());
@@ -163,7 +149,9 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
         digest,
         &contents,
         is_command,
+        manifest.proposed_grant.as_ref(),
     );
+    let toolchain = engine.or_else(|| Toolchain::find_producer(&about.made_with, &about.kind));
     let is_refused = grant_summary.is_err();
     let GrantSummary {
         approvals,
@@ -186,6 +174,8 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
         remarks,
         contents,
         approvals,
+        manifest,
+        toolchain,
         is_refused,
     })
 }
@@ -231,6 +221,7 @@ fn summarize_grant(
     digest: Digest,
     contents: &ComponentContents,
     is_command: bool,
+    proposal: Option<&ProposedGrant>,
 ) -> Result<GrantSummary, String> {
     let (Some(folder), Some(id)) = (
         file.parent(),
@@ -245,7 +236,10 @@ fn summarize_grant(
     grant
         .check_component(id, digest, contents, is_command)
         .map_err(|why| format!("{id}.toml: {why}"))?;
-    let remarks = check_grant_mounts(folder, id, &grant, guarded_paths)?;
+    let mut remarks = check_grant_mounts(folder, id, &grant, guarded_paths)?;
+    if let Some(proposal) = proposal.filter(|_| grant.digest.is_some()) {
+        remarks.extend(grant_differences(&format!("{id}.toml"), &grant, proposal));
+    }
     let approvals = grant.approvals(approval_setting);
     let file_tool_name = tool_name(id);
     let approval_of = |definition: &ValidDefinition| {
@@ -287,22 +281,6 @@ fn summarize_grant(
     })
 }
 
-/// Returns the purposes of the imports, without duplicates.
-fn import_uses(about: &PluginSummary) -> Vec<&'static str> {
-    let mut words: Vec<&str> = Vec::new();
-    for import in &about.imports {
-        let interface = INTERFACE_USES
-            .iter()
-            .find(|(start, _)| import.starts_with(start));
-        words.extend(
-            interface
-                .map(|(_, words)| *words)
-                .filter(|known| !words.contains(known)),
-        );
-    }
-    words
-}
-
 fn findings_text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
@@ -340,24 +318,19 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", clean_line(remark, MAX_REASON_BYTES));
     }
-    let _ = writeln!(out, "\nImports:");
-    let uses = import_uses(about);
-    for words in &uses {
-        let _ = writeln!(out, "    {words}");
+    let metadata = metadata_lines(&findings.manifest);
+    if !metadata.is_empty() {
+        let _ = write!(out, "\nMetadata, as its author states it:\n{metadata}");
     }
-    if uses.is_empty() {
-        let _ = writeln!(
-            out,
-            "    none: it needs nothing, and can use only its own memory"
-        );
+    let grant_file = clean_line(&grant::file_name(name), MAX_REASON_BYTES);
+    if let Some(proposal) = &findings.manifest.proposed_grant {
+        out.push_str(&proposal_text(proposal, &grant_file));
     }
-    match grant::render(&about.imports, &findings.contents.requested_view_access()) {
+    write_imports(&mut out, findings);
+    match findings.grant_template() {
+        _ if findings.manifest.proposed_grant.is_some() => {}
         Some(template) => {
-            let _ = writeln!(
-                out,
-                "\nGrant, to copy into {}:",
-                clean_line(&grant::file_name(name), MAX_REASON_BYTES)
-            );
+            let _ = writeln!(out, "\nGrant, to copy into {grant_file}:");
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
@@ -374,83 +347,31 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     out
 }
 
-/// Appends the tools, prompts and resources of the plugin.
-fn write_offers(
-    out: &mut String,
-    contents: &ComponentContents,
-    approvals: &BTreeMap<String, ApprovalPolicy>,
-) {
-    let ComponentContents {
-        tools,
-        prompts,
-        resources,
-        templates,
-        completes,
-        ..
-    } = contents;
-    let heading = |out: &mut String, words: &str| {
-        let _ = writeln!(out, "\n{words}:");
-    };
-    if !tools.is_empty() || (prompts.is_empty() && resources.is_empty() && templates.is_empty()) {
-        heading(out, "Tools");
+/// Appends the imports of the plugin, those of its toolchain separately.
+fn write_imports(out: &mut String, findings: &CheckFindings) {
+    let (own, toolchain) = findings.split_imports();
+    let _ = writeln!(out, "\nImports:");
+    for words in &own {
+        let _ = writeln!(out, "    {words}");
     }
-    for tool in tools {
-        let _ = writeln!(out, "    {}", tool.tool.name);
-        write_description(out, tool.tool.description.as_deref());
-        if let Some(asks) = approvals.get(&tool.tool.name) {
-            let _ = writeln!(out, "        asks    a person must allow it, {asks}");
-        }
+    if own.is_empty() {
+        let _ = match findings.toolchain {
+            Some(_) => writeln!(out, "    none of its own"),
+            None => writeln!(
+                out,
+                "    none: it needs nothing, and can use only its own memory"
+            ),
+        };
+    }
+    if let (Some(known), false) = (findings.toolchain, toolchain.is_empty()) {
         let _ = writeln!(
             out,
-            "        input   {}",
-            escape_json(&tool.input.value().to_string())
+            "\nImported by {}, used only if the plugin does so:",
+            known.name()
         );
-        if let Some(output) = &tool.output {
-            let _ = writeln!(
-                out,
-                "        output  {}",
-                escape_json(&output.value().to_string())
-            );
+        for words in &toolchain {
+            let _ = writeln!(out, "    {words}");
         }
-    }
-    if !prompts.is_empty() {
-        heading(out, "Prompts");
-    }
-    for PromptEntry { prompt, .. } in prompts.iter().map(|prompt| &**prompt) {
-        let _ = writeln!(out, "    {}", prompt.name);
-        write_description(out, prompt.description.as_deref());
-        for argument in prompt.arguments.iter() {
-            let optional = if argument.required { "" } else { " (optional)" };
-            let _ = writeln!(out, "        argument {}{optional}", argument.name);
-        }
-    }
-    for (words, entries) in [("Resources", resources), ("Resource templates", templates)] {
-        if !entries.is_empty() {
-            heading(out, words);
-        }
-        for ResourceEntry { resource, .. } in entries.iter().map(|entry| &**entry) {
-            let media = resource
-                .mime_type
-                .as_deref()
-                .map(|media| format!("  {}", clean_line(media, MAX_REASON_BYTES)))
-                .unwrap_or_default();
-            let _ = writeln!(
-                out,
-                "    {}{media}",
-                clean_line(&resource.uri, MAX_REASON_BYTES)
-            );
-            write_description(out, resource.description.as_deref());
-        }
-    }
-    if *completes {
-        out.push_str("\nCompletes arguments of its prompts and resource templates.\n");
-    }
-}
-
-/// Appends a description below the name of its subject.
-fn write_description(out: &mut String, description: Option<&str>) {
-    for words in description.unwrap_or_default().lines() {
-        let _ = writeln!(out, "        {}", clean(words));
     }
 }
 
@@ -486,8 +407,11 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "code": about.code,
         "imports": about.imports,
         "exports": about.exports,
-        "canUse": import_uses(about),
-        "grant": grant::render(&about.imports, &findings.contents.requested_view_access()),
+        "metadata": findings.manifest.texts().collect::<BTreeMap<_, _>>(),
+        "proposedGrant": findings.manifest.proposed_grant.as_ref().map(ProposedGrant::to_toml),
+        "canUse": import_uses(about.imports.iter()),
+        "toolchainImports": findings.split_imports().1,
+        "grant": findings.grant_template(),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),
@@ -496,30 +420,4 @@ fn findings_json(findings: &CheckFindings) -> Value {
         "completes": completes,
         "wit": about.wit,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use toolbay_sandbox::IMPORT_PREFIXES;
-
-    use super::*;
-
-    #[test]
-    fn every_import_that_is_linked_has_a_use() {
-        for prefix in IMPORT_PREFIXES {
-            assert!(
-                INTERFACE_USES.iter().any(|(known, _)| *known == prefix),
-                "{prefix}"
-            );
-        }
-        for (known, _) in INTERFACE_USES {
-            assert!(
-                known.is_empty()
-                    || IMPORT_PREFIXES
-                        .iter()
-                        .any(|prefix| known.starts_with(prefix)),
-                "{known}"
-            );
-        }
-    }
 }

@@ -18,6 +18,7 @@ use toolbay_settings::project::{self, CallExample, ProjectFile};
 use super::common::{Common, Listen, block_on};
 use super::confirm;
 use super::load_progress::wait_until_loaded;
+use super::manifest;
 use super::output::{complain, print};
 use super::requirements::check_installed;
 use super::result::{self, ProgressPrinter};
@@ -115,6 +116,10 @@ async fn build_and_run_example(
             ));
             return Ok(false);
         }
+    }
+    if let Err(error) = manifest::write_into_output(folder, project) {
+        complain(&format!("{error:#}; the previous version stays in service"));
+        return Ok(false);
     }
     let plugin = config.plugins.join(format!("{}.wasm", project.name));
     copy_atomically(&folder.join(&project.output), &plugin)?;

@@ -75,7 +75,7 @@ impl HttpClient {
     }
 
     /// Returns the options of the client.
-    pub(super) fn options(&self) -> NetworkOptions {
+    pub(crate) fn options(&self) -> NetworkOptions {
         NetworkOptions {
             extra_ca: self.extra_ca.clone(),
             proxy: self.proxy.clone().map(|ProxyUrl(url)| url),

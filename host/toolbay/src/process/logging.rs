@@ -31,10 +31,11 @@ use crate::process::stderr::{StderrWriter, print_message};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Targets of Toolbay's log events: the names of its crates. Modules are targets as well, but move.
-const CRATE_TARGETS: [&str; 22] = [
+const CRATE_TARGETS: [&str; 23] = [
     "toolbay",
     "toolbay_audit",
     "toolbay_background",
+    "toolbay_bundle",
     "toolbay_catalog",
     "toolbay_confine",
     "toolbay_console",

@@ -9,6 +9,11 @@ use toolbay_policy::{MountAccess, Permissions, ScratchPermission, StateGrant, St
 
 /// Returns one line per permission of a grant.
 pub(crate) fn permission_lines(grant: &GrantReport) -> Vec<String> {
+    permission_summary(&grant.permissions)
+}
+
+/// Returns one line per permission.
+pub(crate) fn permission_summary(permissions: &Permissions) -> Vec<String> {
     let Permissions {
         environment,
         mounts,
@@ -19,7 +24,7 @@ pub(crate) fn permission_lines(grant: &GrantReport) -> Vec<String> {
         deterministic,
         state,
         ui,
-    } = &grant.permissions;
+    } = permissions;
     let mut lines = Vec::new();
     if !environment.is_empty() {
         lines.push(format!("environment variables: {}", environment.join(", ")));
