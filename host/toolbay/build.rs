@@ -13,7 +13,7 @@ fn main() {
         "cpp",
         "zig",
     ] {
-        for part in ["sdk", "template", "plain"] {
+        for part in ["sdk", "template", "plain", "server"] {
             let folder = format!("../../plugin-sdk/{language}/{part}");
             // A missing folder would count as changed each time.
             if Path::new(&folder).is_dir() {

@@ -3,8 +3,8 @@
     languages.py SERVER PLUGINS LANGUAGE...
 
 SERVER is the binary; PLUGINS a folder with `sample-LANGUAGE` and
-`LANGUAGE-acceptance`, with `plain-LANGUAGE` if the language has that form, with
-the examples in the language, and with grants that set `config.units`.
+`LANGUAGE-acceptance`, with `plain-LANGUAGE` and `server-LANGUAGE` if the
+language has these forms, with the examples in the language, and with grants that set `config.units`.
 """
 
 import base64
@@ -92,6 +92,13 @@ class Plugins:
         await self.greets(f"plain-{self.language}_greet")
         await self.counts(f"plain-{self.language}_count")
         await self.time(f"plain-{self.language}", f"plain-{self.language}_greet")
+
+    async def server(self) -> None:
+        greet, count = f"server_{self.language}_greet", f"server_{self.language}_count"
+        await self.greets(greet)
+        await self.counts(count)
+        await self.fails("a server refuses a greeting without a name", greet, {}, "name")
+        await self.time(f"server-{self.language}", greet)
 
     async def time(self, plugin: str, greet: str) -> None:
         took = []
@@ -302,6 +309,8 @@ async def converse(
             await each.acceptance()
             if (plugins / f"plain-{language}.wasm").exists():
                 await each.plain()
+            if (plugins / f"server-{language}.wasm").exists():
+                await each.server()
         await examples.check(client, plugins, site, checks)
     await offers.check(parameters, languages, checks)
 

@@ -29,6 +29,7 @@ mod console;
 mod contract;
 mod denials;
 mod determinism;
+mod dev_loop;
 mod doctor;
 mod examples;
 mod files;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::wit::build_component;
 use crate::support::{
     CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, made_async,
-    result_text, sample,
+    own_server, result_text, sample,
 };
 
 /// Fills a table with the squares of 200,000 numbers, from one page on, unless it is full.
@@ -361,4 +361,22 @@ fn no_file_is_replaced_without_force() {
     assert_eq!(fs::read_dir(folder.plugin_folder()).unwrap().count(), 1);
     let outcome = optimize(&folder, &["there.wasm", "-o", "nowhere/b.wasm"]);
     assert_eq!(outcome.code, 1, "{outcome}");
+}
+
+#[test]
+fn calls_of_an_mcp_server_are_refused_and_the_rest_is_remarked_on() {
+    let refused = optimize_error(own_server("server"), &["--call", "add"]);
+    assert_eq!(
+        refused,
+        "toolbay: plugins/a.wasm: it is an MCP server, and --call is not for servers: the handles of a request, such as its body \
+         and its streams, would be part of the file, and no other instance has them\n"
+    );
+    let folder = Folder::with("a.wasm", own_server("server"));
+    let made = optimize(&folder, &["plugins/a.wasm"]);
+    assert!(
+        made.stderr.contains(
+            "it is an MCP server: its calls skip only what it does before its first request."
+        ),
+        "{made}"
+    );
 }

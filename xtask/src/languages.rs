@@ -228,28 +228,29 @@ impl<'a> LanguageBuilder<'a> {
         })
     }
 
-    /// Builds a language's template, its template without an SDK, the acceptance plugin, and the
+    /// Builds a language's template, its templates without an SDK, the acceptance plugin, and the
     /// examples.
     fn build_language(&self, language: Language) -> Result<LanguageBuild> {
         let name = language.name();
-        let sample = self.new_project(language, &format!("sample-{name}"), false)?;
+        let sample = self.new_project(language, &format!("sample-{name}"), None)?;
         if let Some(missing) = self.machine.install_missing(&sample.manifest.requires)? {
             return Ok(LanguageBuild::Missing(missing));
         }
         let mut rows = vec![self.build_project(&sample, "")?];
-        if self
-            .workspace
-            .root
-            .join("plugin-sdk")
-            .join(&name)
-            .join("plain")
-            .is_dir()
-        {
-            let plain = self.new_project(language, &format!("plain-{name}"), true)?;
+        let has_template = |folder: &str| {
+            let sdk = self.workspace.root.join("plugin-sdk").join(&name);
+            sdk.join(folder).is_dir()
+        };
+        if has_template("plain") {
+            let plain = self.new_project(language, &format!("plain-{name}"), Some("--plain"))?;
             // The functions have the same names in every language, so each plugin has a prefix.
             rows.push(
                 self.build_project(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?,
             );
+        }
+        if has_template("server") {
+            let server = self.new_project(language, &format!("server-{name}"), Some("--server"))?;
+            rows.push(self.build_project(&server, "")?);
         }
         let mut acceptance =
             PluginProject::read(&self.workspace.root.join("tests/languages").join(&name))?;
@@ -270,7 +271,12 @@ impl<'a> LanguageBuilder<'a> {
 
     /// Creates a project as an author would. Moves the installed packages of an earlier run into
     /// the new project.
-    fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<PluginProject> {
+    fn new_project(
+        &self,
+        language: Language,
+        name: &str,
+        option: Option<&str>,
+    ) -> Result<PluginProject> {
         let folder = self.folders.projects.join(name);
         let before = self.folders.projects.join(format!("{name}.before"));
         if folder.exists() {
@@ -281,9 +287,7 @@ impl<'a> LanguageBuilder<'a> {
         new.arg("new")
             .arg(&folder)
             .args(["--language", &language.name()]);
-        if plain {
-            new.arg("--plain");
-        }
+        new.args(option);
         project::run_quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
         for installed in INSTALLATION_FOLDERS {
             if before.join(installed).exists() {
@@ -307,6 +311,7 @@ impl<'a> LanguageBuilder<'a> {
         };
         let setup = OperationTime::measure(|| run(&project.manifest.setup))?;
         let build = OperationTime::measure(|| run(&project.manifest.build))?;
+        run(&project.manifest.check)?;
         run(&project.manifest.test)?;
         recreate_folder(&self.folders.single_plugin)?;
         for folder in [&self.folders.single_plugin, &self.folders.plugins] {

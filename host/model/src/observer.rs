@@ -28,6 +28,10 @@ pub trait CallObserver: Send + Sync {
     }
     /// Reports that a request with such a span has ended.
     fn http_exchange_ended(&self, _exchange: HttpExchange) {}
+    /// Receives the texts that the guest wrote to standard output and standard error, when it has
+    /// ended. They have no secrets, but may have control characters. The result of a command, which
+    /// it writes to standard output, is not among them.
+    fn guest_output(&self, _stdout: &str, _stderr: &str) {}
     /// Returns whether the caller no longer waits for the result.
     fn is_cancelled(&self) -> bool;
 }

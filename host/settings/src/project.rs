@@ -18,11 +18,15 @@ pub struct ProjectFile {
     pub name: String,
     /// Language, as in `toolbay new --language`.
     pub language: String,
-    /// Shell commands to run once before the first build.
+    /// Shell commands to run before the first build, and again when the dependencies change.
     #[serde(default)]
     pub setup: Vec<String>,
     /// Shell commands to run after each change.
     pub build: Vec<String>,
+    /// Shell commands that check the sources during a build, such as their types. The plugin is
+    /// served even if they fail.
+    #[serde(default)]
+    pub check: Vec<String>,
     /// Shell commands that run the tests.
     #[serde(default)]
     pub test: Vec<String>,

@@ -3,6 +3,7 @@
 mod add;
 mod audit;
 mod call;
+mod call_printer;
 mod check;
 mod check_config;
 mod check_report;
@@ -25,12 +26,15 @@ mod output;
 mod pack;
 mod plugin_file;
 mod progress;
+mod questions;
 mod replay;
 mod requirements;
 mod result;
 mod secret_worker;
 mod serve;
 mod signals;
+mod source_map;
+mod stack_frames;
 mod state;
 mod supervisor;
 mod task;
@@ -140,13 +144,17 @@ enum Command {
     New {
         /// The folder to create; the last part of its path is the plugin's name, such as my-weather
         name: PathBuf,
-        /// The programming language
+        /// The programming language; without it, the command lists them and asks on the terminal
         #[arg(long, value_name = "LANGUAGE")]
-        language: new::Language,
+        language: Option<new::Language>,
         /// Export plain WIT functions instead of using an SDK; only for rust, javascript,
         /// typescript and python
         #[arg(long)]
         plain: bool,
+        /// Make an MCP server with the official TypeScript SDK instead of using Toolbay's; only for
+        /// typescript
+        #[arg(long, conflicts_with = "plain")]
+        server: bool,
     },
     /// Add the server to the configuration of an MCP client, such as Claude Code or VS Code;
     /// without a client, list them
@@ -168,6 +176,9 @@ enum Command {
         /// Build, copy and call once, then exit
         #[arg(long)]
         once: bool,
+        /// The answer to a question of the example call, as for `toolbay call`; repeat it for several
+        #[arg(long, value_name = "KEY=ANSWER")]
+        answer: Vec<questions::AnswerOption>,
     },
     /// Make an archive of a plugin, with its prompts, resources, skill, README and license, to hand
     /// on
@@ -346,6 +357,12 @@ enum Command {
         /// asks on the terminal
         #[arg(long)]
         yes: bool,
+        /// The answer to a question that the tool asks, by the key of the question: the fields of a
+        /// form as a JSON object, such as 'sure={"sure":true}', the text of a model or the URIs of
+        /// folders as JSON, accept for a page, decline, or cancel; repeat it for several. Without
+        /// this option, the command asks on the terminal
+        #[arg(long, value_name = "KEY=ANSWER", conflicts_with = "task")]
+        answer: Vec<questions::AnswerOption>,
         #[command(flatten)]
         record: Record,
     },
@@ -400,14 +417,23 @@ impl Cli {
                 name,
                 language,
                 plain,
-            } => new::run(&name, language, plain),
+                server,
+            } => {
+                let kind = match (plain, server) {
+                    (true, _) => new::ProjectKind::Plain,
+                    (_, true) => new::ProjectKind::Server,
+                    _ => new::ProjectKind::Sdk,
+                };
+                new::run(&name, language, kind)
+            }
             Command::Install(options) => install::install(&options),
             Command::Uninstall(options) => install::uninstall(&options),
             Command::Dev {
                 project,
                 common,
                 once,
-            } => dev::run(&common, &project, once),
+                answer,
+            } => dev::run(&common, &project, once, &answer),
             Command::Pack { paths, output } => pack::run(&paths, &output),
             Command::Add(options) => add::run(&options),
             Command::Compile(common) => compile::run(&common),
@@ -464,13 +490,17 @@ impl Cli {
                 usage,
                 task,
                 yes,
+                answer,
                 record,
             } => call::run(
                 &common,
                 tool,
                 &arguments,
                 call::CallOutputOptions { json, usage, task },
-                yes,
+                call::GivenAnswers {
+                    yes,
+                    answers: answer,
+                },
                 record,
             ),
         };

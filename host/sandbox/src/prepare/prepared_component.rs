@@ -251,6 +251,11 @@ impl PreparedComponent {
         self.can_ask
     }
 
+    /// Returns whether it is an MCP server itself.
+    pub fn is_mcp_server(&self) -> bool {
+        self.server_protocol.is_some()
+    }
+
     /// Returns whether it is a single tool without its own name.
     pub fn is_command(&self) -> bool {
         matches!(self.form, ComponentForm::Command(_)) && self.server_protocol.is_none()

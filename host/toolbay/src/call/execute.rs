@@ -73,6 +73,9 @@ pub(crate) async fn execute(
     let finished = running.instrument(span.clone()).await;
     let (reply, run, denial) = GuestRun::split(finished);
     report.record(&CallEvent::GuestReturned(&run));
+    // Standard output of a command is its result.
+    let printed = if code.is_command() { "" } else { &run.stdout };
+    observer.guest_output(printed, &run.stderr);
     ExecutedCall {
         reply,
         run,

@@ -10,22 +10,22 @@ use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_model::text::{clean_line, format_duration, format_thousands};
-use toolbay_model::{CallUsage, Limits};
+use toolbay_model::{CallUsage, Limits, QuestionKind};
 use toolbay_settings::toml_file::nearest;
 
+use super::call_printer::CallPrinter;
 use super::common::{Common, Listen, Record, block_on};
 use super::confirm;
 use super::load_progress::wait_until_loaded;
 use super::output::complain;
-use super::result::{self, ProgressPrinter};
+use super::questions::{AnswerOption, CommandAnswers};
+use super::result::{self, MAX_PROBLEM_BYTES};
+use super::stack_frames::StackFrames;
 use super::task;
 use crate::serve::server::Server;
 
 /// Maximum number of plugin problems that are printed for an unknown tool.
 const MAX_PROBLEMS: usize = 10;
-
-/// Maximum length of a printed problem, in bytes. Parts of it come from plugins.
-const MAX_PROBLEM_BYTES: usize = 2_000;
 
 /// Time after which a call becomes a task.
 const TASK_DELAY: Duration = Duration::from_millis(1);
@@ -41,14 +41,22 @@ pub(super) struct CallOutputOptions {
     pub(super) task: bool,
 }
 
-/// Makes the call and prints its result. If `yes` is set, a call that requires approval is allowed
-/// without a question.
+/// Answers that the command line gives.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GivenAnswers {
+    /// Allow a call that requires approval without a question.
+    pub(super) yes: bool,
+    /// Answers to the questions of the tool.
+    pub(super) answers: Vec<AnswerOption>,
+}
+
+/// Makes the call and prints its result.
 pub(super) fn run(
     common: &Common,
     tool: String,
     arguments: &str,
     show: CallOutputOptions,
-    yes: bool,
+    given: GivenAnswers,
     record: Record,
 ) -> anyhow::Result<ExitCode> {
     let arguments = read_arguments(arguments)?;
@@ -76,18 +84,11 @@ pub(super) fn run(
         };
         // The result does not contain these: why the use of an import was denied, and warnings
         // about the plugin.
-        for problem in snapshot
+        let problems = snapshot
             .plugins
             .get(&offer.plugin.id)
-            .into_iter()
-            .flat_map(|report| &report.problems)
-        {
-            complain(&format!(
-                "plugin {:?}: {}",
-                offer.plugin.id,
-                clean_line(problem, MAX_PROBLEM_BYTES)
-            ));
-        }
+            .map_or(&[][..], |report| &report.problems);
+        result::print_problems(&offer.plugin.id, problems);
         let limits = offer
             .plugin
             .tool_context(&offer.definition.tool.name)
@@ -98,7 +99,7 @@ pub(super) fn run(
                 "a person must allow calls of {tool:?} (require_approval), and --task cannot ask for that: call it without --task"
             );
         }
-        if offer.approval_policy().is_some() && !yes && !confirm::is_possible() {
+        if offer.approval_policy().is_some() && !given.yes && !confirm::is_possible() {
             bail!(
                 "the grant of {:?} requires a person to allow calls of {tool:?} (require_approval): call it from a \
                  terminal, or add --yes",
@@ -108,19 +109,22 @@ pub(super) fn run(
         if show.task {
             return task::run(&server, &tool, arguments, show.json).await;
         }
-        let mut refused = false;
-        let allow = async |question: &str| {
-            let allowed = yes || confirm::ask_to_allow(question).await;
-            refused = !allowed;
-            allowed
-        };
+        let printer = Arc::new(CallPrinter::new(&offer.plugin.id, StackFrames::default()));
+        let mut answers = CommandAnswers::new(given.answers, given.yes, Arc::clone(&printer))?;
         let answer = server
-            .call_allowed(tool, arguments, Arc::new(ProgressPrinter), allow)
-            .await;
-        if refused && !show.json {
+            .call_answered(
+                tool,
+                arguments,
+                printer,
+                QuestionKind::ALL.to_vec(),
+                &mut answers,
+            )
+            .await?;
+        if answers.was_refused() && !show.json {
             complain("not called");
             return Ok(ExitCode::FAILURE);
         }
+        answers.finish(&answer)?;
         let usage = answer.usage;
         let code = result::print_answer(answer, show.json);
         if let (true, Some(used)) = (show.usage, usage) {

@@ -13,8 +13,9 @@ use crate::process::log_export::LogExportLayer;
 use crate::process::logging;
 use crate::process::machine_limits;
 
-/// Log filter that shows only denied uses of imports.
-const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
+/// Log filter of a command that prints what a plugin reports. Only the sandbox's notes about denied
+/// uses of imports are logged.
+const CALL_LOG_FILTER: &str = "toolbay_sandbox::denied=info,off";
 
 /// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]
@@ -90,12 +91,26 @@ impl Common {
     /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` is
     /// set.
     pub(super) fn load_config(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
-        self.load_config_with_filter(if quiet { Some("off") } else { None }, listen)
+        let config = self.read_config(listen)?;
+        let filter = if quiet && self.settings.log.is_none() {
+            "off"
+        } else {
+            &config.log
+        };
+        start_logging(&config, filter, None)?;
+        Ok(config)
     }
 
-    /// Like `load_config`, for a command that logs denied imports.
+    /// Like `load_config`, for a command that prints what a plugin reports during a call: log
+    /// messages, output and denials are not logged again, unless `--log` names their target.
     pub(super) fn load_config_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
-        self.load_config_with_filter(Some(DENIAL_LOG_FILTER), listen)
+        let config = self.read_config(listen)?;
+        let filter = match &self.settings.log {
+            Some(_) => logging::without_printed_targets(&config.log).map_err(ConfigError::new)?,
+            None => CALL_LOG_FILTER.to_owned(),
+        };
+        start_logging(&config, &filter, None)?;
+        Ok(config)
     }
 
     /// Reads only the configuration, without logging or starting threads.
@@ -115,21 +130,6 @@ impl Common {
             learn: listen.learn,
             record: listen.record.record.clone(),
         }
-    }
-
-    /// Reads the configuration and starts logging. `log` replaces the configured filter, and
-    /// `--log` overrides both.
-    fn load_config_with_filter(
-        &self,
-        log: Option<&str>,
-        listen: &Listen,
-    ) -> Result<Config, ConfigError> {
-        let config = self.read_config(listen)?;
-        let filter = log
-            .filter(|_| self.settings.log.is_none())
-            .unwrap_or(&config.log);
-        start_logging(&config, filter, None)?;
-        Ok(config)
     }
 }
 

@@ -31,10 +31,21 @@ pub(super) fn ask_blocking(question: &str) -> bool {
     is_yes(stdin().lock())
 }
 
+/// Prints a question to standard error, and returns the line that a person types.
+pub(super) fn ask_for_line(question: &str) -> String {
+    note(question);
+    read_line(stdin().lock()).unwrap_or_default()
+}
+
 fn is_yes(input: impl BufRead) -> bool {
-    let mut answer = String::new();
-    let read = input.take(MAX_ANSWER_BYTES).read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    read_line(input)
+        .is_ok_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn read_line(input: impl BufRead) -> std::io::Result<String> {
+    let mut line = String::new();
+    input.take(MAX_ANSWER_BYTES).read_line(&mut line)?;
+    Ok(line)
 }
 
 #[cfg(test)]

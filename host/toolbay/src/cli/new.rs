@@ -9,9 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use include_dir::{Dir, DirEntry, include_dir};
+use toolbay_model::text::clean_line;
 use toolbay_settings::project::{self, ProjectFile};
 use wit_parser::UnresolvedPackageGroup;
 
+use super::confirm;
 use super::output::print;
 
 /// A language for which there is an SDK.
@@ -35,6 +37,9 @@ pub(super) enum Language {
     Zig,
 }
 
+/// Maximum size of a printed answer, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
 /// The WIT contract, which is copied into every project.
 const CONTRACT_WIT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
 
@@ -46,6 +51,20 @@ struct LanguageKit {
     template: Dir<'static>,
     /// The template of a project of plain WIT functions, if the language supports them.
     plain: Option<Dir<'static>>,
+    /// The template of an MCP server with the official SDK of the language, if there is one that
+    /// can be a plugin.
+    server: Option<Dir<'static>>,
+}
+
+/// The kind of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProjectKind {
+    /// With the SDK.
+    Sdk,
+    /// Plain WIT functions.
+    Plain,
+    /// An MCP server.
+    Server,
 }
 
 /// Creates a kit from folders. The type is `tt` because `include_dir` accepts only a literal token.
@@ -55,6 +74,7 @@ macro_rules! kit {
             sdk: include_dir!($sdk),
             template: include_dir!($template),
             plain: None,
+            server: None,
         }
     };
     ($sdk:tt, $template:tt, $plain:tt) => {
@@ -75,11 +95,16 @@ static JAVASCRIPT_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/plain"
 );
-static TYPESCRIPT_KIT: LanguageKit = kit!(
-    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/sdk",
-    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/template",
-    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/plain"
-);
+static TYPESCRIPT_KIT: LanguageKit = LanguageKit {
+    server: Some(include_dir!(
+        "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/server"
+    )),
+    ..kit!(
+        "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/sdk",
+        "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/template",
+        "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/plain"
+    )
+};
 static PYTHON_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/sdk",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/template",
@@ -133,7 +158,28 @@ impl Language {
     }
 }
 
-pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Result<ExitCode> {
+impl ProjectKind {
+    /// Returns the option of the command line, and the languages that have it.
+    fn option(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sdk => ("", ""),
+            Self::Plain => ("--plain", "rust, javascript, typescript and python"),
+            Self::Server => ("--server", "typescript"),
+        }
+    }
+}
+
+pub(super) fn run(
+    path: &Path,
+    language: Option<Language>,
+    kind: ProjectKind,
+) -> anyhow::Result<ExitCode> {
+    let language = match language {
+        Some(language) => language,
+        // There is only one.
+        None if kind == ProjectKind::Server => Language::Typescript,
+        None => choose_language()?,
+    };
     // `.` has no file name.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let name = absolute
@@ -141,10 +187,10 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
         .and_then(|name| name.to_str())
         .unwrap_or_default();
     check_name(name)?;
-    if plain {
+    if kind == ProjectKind::Plain {
         check_wit_name(name)?;
     }
-    let files = project_files(name, language, plain)?;
+    let files = project_files(name, language, kind)?;
     let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     if path.exists() && !is_empty() {
         bail!(
@@ -162,6 +208,36 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
     let project = ProjectFile::read(path)?;
     print(&next_steps(path, &project));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks for a language on a terminal.
+///
+/// # Errors
+///
+/// There is no terminal, or the answer is not a language. The message lists the languages.
+fn choose_language() -> anyhow::Result<Language> {
+    let list = language_list();
+    if !confirm::is_possible() {
+        bail!("add --language with one of these:\n{list}");
+    }
+    let answer = confirm::ask_for_line(&format!("{list}\nType the language of the plugin:"));
+    match Language::from_str(answer.trim(), true) {
+        Ok(language) => Ok(language),
+        Err(_) => bail!(
+            "{:?} is not one of the languages; add --language with one of these:\n{list}",
+            clean_line(answer.trim(), MAX_NAME_BYTES)
+        ),
+    }
+}
+
+/// Returns the languages, one on each line.
+fn language_list() -> String {
+    let rows = Language::value_variants().iter().filter_map(|language| {
+        let value = language.to_possible_value()?;
+        let help = value.get_help()?.to_string();
+        Some(format!("    {:<12}{help}", value.get_name()))
+    });
+    rows.collect::<Vec<_>>().join("\n")
 }
 
 /// Checks that `name` can be converted to an identifier in every language.
@@ -195,16 +271,18 @@ fn check_wit_name(name: &str) -> anyhow::Result<()> {
 fn project_files(
     name: &str,
     language: Language,
-    plain: bool,
+    kind: ProjectKind,
 ) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let kit = language.kit();
-    let Some(template) = (if plain {
-        kit.plain.as_ref()
-    } else {
-        Some(&kit.template)
-    }) else {
+    let template = match kind {
+        ProjectKind::Sdk => Some(&kit.template),
+        ProjectKind::Plain => kit.plain.as_ref(),
+        ProjectKind::Server => kit.server.as_ref(),
+    };
+    let Some(template) = template else {
+        let (option, languages) = kind.option();
         bail!(
-            "--plain is not available for {}; it is for rust, javascript, typescript and python",
+            "{option} is not available for {}; it is for {languages}",
             language.name()
         );
     };
@@ -216,7 +294,7 @@ fn project_files(
             *content = fill_placeholders(text, name).into_bytes();
         }
     }
-    if !plain {
+    if kind == ProjectKind::Sdk {
         let mut shared = Vec::new();
         collect_files(&kit.sdk, kit.sdk.path(), &mut shared);
         files.extend(
@@ -311,7 +389,7 @@ mod tests {
     #[test]
     fn the_project_of_every_language_is_complete() {
         for language in Language::value_variants() {
-            let files = project_files("my-plugin", *language, false).unwrap();
+            let files = project_files("my-plugin", *language, ProjectKind::Sdk).unwrap();
             let text = |name: &str| {
                 let found = files.iter().find(|(path, _)| path == Path::new(name));
                 String::from_utf8(
@@ -355,22 +433,53 @@ mod tests {
     }
 
     #[test]
-    fn languages_without_a_plain_form_are_refused() {
-        for language in Language::value_variants() {
-            match project_files("my-plugin", *language, true) {
-                Ok(files) => assert!(
-                    files
-                        .iter()
-                        .any(|(path, _)| path.ends_with("wit/my-plugin.wit")),
-                    "{language:?}"
-                ),
-                Err(error) => assert!(
-                    error
-                        .to_string()
-                        .starts_with("--plain is not available for "),
-                    "{error}"
-                ),
+    fn languages_without_another_form_are_refused() {
+        for (kind, wit) in [
+            (ProjectKind::Plain, "wit/my-plugin.wit"),
+            (ProjectKind::Server, "wit/server.wit"),
+        ] {
+            let (option, languages) = kind.option();
+            for language in Language::value_variants() {
+                let is_named = languages
+                    .split([',', ' '])
+                    .any(|name| name == language.name());
+                match project_files("my-plugin", *language, kind) {
+                    Ok(files) => assert!(
+                        is_named && files.iter().any(|(path, _)| path.ends_with(wit)),
+                        "{language:?}"
+                    ),
+                    Err(error) => assert_eq!(
+                        error.to_string(),
+                        format!(
+                            "{option} is not available for {}; it is for {languages}",
+                            language.name()
+                        )
+                    ),
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_server_has_a_project_without_the_sdk() {
+        let files = project_files("my-plugin", Language::Typescript, ProjectKind::Server).unwrap();
+        let text = |name: &str| {
+            let (_, content) = files
+                .iter()
+                .find(|(path, _)| path == Path::new(name))
+                .unwrap_or_else(|| panic!("no {name}"));
+            String::from_utf8(content.clone()).unwrap()
+        };
+        let project = ProjectFile::parse(&text("plugin.toml")).unwrap();
+        assert_eq!(project.example.unwrap().tool, "my_plugin_greet");
+        assert!(text("src/server.ts").contains("registerTool"));
+        assert!(!files.iter().any(|(path, _)| path.starts_with("toolbay")));
+        for (path, _) in &files {
+            let content = text(&path.to_string_lossy());
+            assert!(
+                !content.contains("{{name}}") && !content.contains("{{ident}}"),
+                "{path:?}"
+            );
         }
     }
 

@@ -25,6 +25,14 @@ use super::plugin_file::{
 use super::progress;
 use crate::config::Config;
 
+/// Reason why the calls of an MCP server cannot become part of a file.
+const SERVER_CALL_REFUSAL: &str = "it is an MCP server, and --call is not for servers: the handles of a request, such as its body \
+                                   and its streams, would be part of the file, and no other instance has them";
+
+/// Remark about an MCP server.
+const SERVER_REMARK: &str = "it is an MCP server: its calls skip only what it does before its first request. An SDK that starts in \
+                             the first request starts in each call";
+
 /// Capabilities that an initialization may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AllowedCapability {
@@ -157,6 +165,12 @@ async fn optimize_file(
     let sandbox = Sandbox::new(config.sandbox_settings()?)?;
     let name = printable_path(file);
     let before = load_plugin(&sandbox, job.source.clone(), config.load_policy(), &name).await?;
+    if before.prepared.is_mcp_server() {
+        if !job.calls.is_empty() {
+            bail!("{name}: {SERVER_CALL_REFUSAL}");
+        }
+        complain(&format!("{name}: {SERVER_REMARK}"));
+    }
     let size = job.source.file.len() as u64;
     let wit = job.source.wit.clone();
     let activity = format!("initializing {name}");

@@ -12,6 +12,9 @@ pub(super) use crate::process::stderr::print_message as complain;
 /// Prints a message to standard error without the name of the program.
 pub(super) use crate::process::stderr::print_lines as note;
 
+/// Waits briefly until all messages are written, so that they come before later results.
+pub(super) use crate::process::stderr::flush as flush_messages;
+
 /// True if writing to standard output has failed.
 static PRINT_FAILED: AtomicBool = AtomicBool::new(false);
 

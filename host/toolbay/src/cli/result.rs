@@ -5,16 +5,20 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use toolbay_mcp::{Revision, result_json};
-use toolbay_model::text::format_thousands;
-use toolbay_model::{
-    CallFailure, CallObserver, CallResult, CallUsage, LogLevel, ProgressUpdate, TargetKind,
-};
+use toolbay_model::text::{clean_line, format_thousands};
+use toolbay_model::{CallFailure, CallResult, CallUsage, TargetKind};
 
-use super::output::{complain, note, print, print_json};
+use super::output::{complain, flush_messages, print, print_json};
 
+/// Maximum length of a printed problem, in bytes. Parts of it come from the plugin.
+pub(super) const MAX_PROBLEM_BYTES: usize = 2_000;
+
+/// Prints the result of a call, and returns the exit code.
 pub(super) fn print_answer(answer: CallResult, json: bool) -> ExitCode {
     let usage = answer.usage;
     let failed = answer.result.is_err();
+    // What the plugin reported comes before its result.
+    flush_messages();
     if let Err(CallFailure::Unknown(kind, name)) = &answer.result {
         complain(&format!("unknown {kind} {name:?}"));
         return ExitCode::FAILURE;
@@ -38,6 +42,24 @@ pub(super) fn print_answer(answer: CallResult, json: bool) -> ExitCode {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+/// Returns whether the log shows the problems of plugins.
+pub(super) fn are_problems_logged() -> bool {
+    tracing::enabled!(target: "toolbay_catalog", tracing::Level::WARN)
+}
+
+/// Prints the problems of a plugin, unless the log shows them.
+pub(super) fn print_problems(plugin: &str, problems: &[String]) {
+    if are_problems_logged() {
+        return;
+    }
+    for problem in problems {
+        complain(&format!(
+            "plugin {plugin:?}: {}",
+            clean_line(problem, MAX_PROBLEM_BYTES)
+        ));
     }
 }
 
@@ -98,28 +120,4 @@ fn usage_summary(usage: CallUsage) -> String {
         format_thousands(usage.fuel),
         usage.wall.as_secs_f64() * 1000.0
     )
-}
-
-/// Prints a tool's progress while it runs. Log messages are not printed, because they are in the
-/// log.
-pub(super) struct ProgressPrinter;
-
-impl CallObserver for ProgressPrinter {
-    fn log(&self, _level: LogLevel, _message: &str) {}
-
-    fn progress(&self, progress: ProgressUpdate) {
-        let total = progress
-            .total
-            .map(|total| format!("/{total}"))
-            .unwrap_or_default();
-        let message = progress
-            .message
-            .map(|message| format!(": {message}"))
-            .unwrap_or_default();
-        note(&format!("progress: {}{total}{message}", progress.progress));
-    }
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
 }

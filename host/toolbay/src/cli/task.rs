@@ -114,7 +114,7 @@ async fn call(
                     .send("tasks/cancel", into_object(json!({"taskId": id})))
                     .await?;
                 bail!(
-                    "the tool asks its user a question, which --task cannot answer: call it from a client"
+                    "the tool asks its user a question, which --task cannot answer: call it without --task, or from a client"
                 );
             }
             _ => {}

@@ -88,7 +88,7 @@ impl CallLog<'_> {
         let usage = run.usage;
         for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
             if !text.is_empty() {
-                tracing::debug!(plugin, tool, stream, text);
+                tracing::debug!(target: "toolbay::guest", plugin, tool, stream, text);
             }
         }
         if run.log_dropped > 0 {
@@ -152,12 +152,15 @@ fn log_denial(target: &CallTarget, what: &str, remedy: Option<&str>) {
 fn log_message(target: &CallTarget, level: LogLevel, message: &str) {
     let plugin = &target.plugin().id;
     let tool = target.public_name();
+    // A separate target, because some commands print these messages themselves.
     match level {
-        LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
-        LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
-        LogLevel::Warning => tracing::warn!(plugin, tool, "{message}"),
+        LogLevel::Debug => tracing::debug!(target: "toolbay::guest", plugin, tool, "{message}"),
+        LogLevel::Info | LogLevel::Notice => {
+            tracing::info!(target: "toolbay::guest", plugin, tool, "{message}");
+        }
+        LogLevel::Warning => tracing::warn!(target: "toolbay::guest", plugin, tool, "{message}"),
         LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
-            tracing::error!(plugin, tool, "{message}");
+            tracing::error!(target: "toolbay::guest", plugin, tool, "{message}");
         }
     }
 }

@@ -98,6 +98,10 @@ impl CallObserver for GuestObserver {
         }
     }
 
+    fn guest_output(&self, stdout: &str, stderr: &str) {
+        self.inner.guest_output(stdout, stderr);
+    }
+
     fn is_cancelled(&self) -> bool {
         self.inner.is_cancelled()
     }

@@ -60,6 +60,10 @@ const CRATE_TARGETS: [&str; 23] = [
 /// Directives that hide internal messages of the file watcher, unless the filter names it.
 const QUIET_DIRECTIVES: [&str; 1] = ["notify=error"];
 
+/// Directives that hide what a plugin reports during a call, for a command that prints that itself.
+/// A filter that names the same target overrides them.
+const PRINTED_DIRECTIVES: [&str; 2] = ["toolbay::guest=off", "toolbay::denied=off"];
+
 /// Maximum length of a message or field in the log, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 8_000;
 
@@ -140,6 +144,24 @@ fn check_target(target: &str) -> Result<(), String> {
             CRATE_TARGETS.join(", ")
         ),
     })
+}
+
+/// Returns the filter without what a plugin reports during a call, for a command that prints that
+/// itself. A filter that names one of these targets logs it all the same.
+///
+/// # Errors
+///
+/// The reason why the filter is invalid.
+pub(crate) fn without_printed_targets(filter: &str) -> Result<String, String> {
+    let mut expanded = expand_level(filter)?;
+    for directive in PRINTED_DIRECTIVES {
+        let target = directive.split('=').next().unwrap_or_default();
+        if !expanded.contains(target) {
+            expanded.push(',');
+            expanded.push_str(directive);
+        }
+    }
+    Ok(expanded)
 }
 
 /// Function that replaces the filter of the running log.
@@ -294,6 +316,19 @@ mod tests {
             assert_eq!(expand_level(filter).unwrap(), filter);
             check(filter).unwrap();
         }
+    }
+
+    #[test]
+    fn printed_targets_are_logged_only_if_the_filter_names_them() {
+        assert_eq!(
+            without_printed_targets("info").unwrap(),
+            "toolbay=info,warn,toolbay::guest=off,toolbay::denied=off"
+        );
+        assert_eq!(
+            without_printed_targets("off,toolbay::guest=debug").unwrap(),
+            "off,toolbay::guest=debug,toolbay::denied=off"
+        );
+        assert!(without_printed_targets("loud").is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ const QUEUE_CAPACITY: usize = 4 << 20;
 /// Capacity that the empty queue retains, in bytes.
 const RETAINED_CAPACITY: usize = 64 << 10;
 
-/// Maximum time that the end of the process waits for unwritten lines.
+/// Maximum time that the end of the process, or a result, waits for unwritten lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum length of a message's line, in bytes: parts of it come from guests and clients.
@@ -89,9 +89,14 @@ pub(crate) struct FlushGuard;
 
 impl Drop for FlushGuard {
     fn drop(&mut self) {
-        if let Some(queue) = SHARED_QUEUE.get().and_then(Option::as_ref) {
-            queue.flush(FLUSH_TIMEOUT);
-        }
+        flush();
+    }
+}
+
+/// Waits until the queue is written, for at most [`FLUSH_TIMEOUT`].
+pub(crate) fn flush() {
+    if let Some(queue) = SHARED_QUEUE.get().and_then(Option::as_ref) {
+        queue.flush(FLUSH_TIMEOUT);
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolbay_mcp::{ClientCall, ClientShare};
 use toolbay_model::{
     CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
-    QuestionKind, QuestionKindSet,
+    Question, QuestionKind, QuestionKindSet,
 };
 
 use crate::approval::ruling;
@@ -64,51 +64,70 @@ impl EmbedderCalls {
             .get(&tool)
             .is_some_and(|offer| offer.approval_policy().is_some());
         let answerable = if needs_approval {
-            QuestionKindSet::default().with(QuestionKind::Form)
+            vec![QuestionKind::Form]
         } else {
-            QuestionKindSet::default()
+            Vec::new()
         };
-        let name = tool.clone();
-        let first_arguments = arguments.clone();
-        let mut answer = self
-            .run_call(
-                name,
-                first_arguments,
-                Arc::clone(&observer),
-                answerable,
-                CallJournal::default(),
-            )
+        let mut answers = ApprovalOnly(Some(allow));
+        let answered = self
+            .call_answered(tool, arguments, observer, answerable, &mut answers)
             .await;
-        let Ok(CallReply::Questions(round)) = &mut answer.result else {
-            return answer;
-        };
-        let Some(question) = ruling::question_text(&round.questions) else {
-            // A question of the plugin itself, because its grant changed in the meantime. These are
-            // not supported.
-            let kinds: Vec<_> = round
-                .questions
+        answered.unwrap_or_else(|error| {
+            failed_call(CallFailure::Call(CallError::Internal(error.to_string())))
+        })
+    }
+
+    /// Calls a tool for a caller that answers questions of these kinds.
+    ///
+    /// # Errors
+    ///
+    /// The error of `answers`, which ends the call.
+    pub(super) async fn call_answered(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        observer: Arc<dyn CallObserver>,
+        mut answerable: Vec<QuestionKind>,
+        answers: &mut impl CallAnswers,
+    ) -> anyhow::Result<CallResult> {
+        let mut journal = CallJournal::default();
+        // Bounded by `limits.ask_rounds`, and by the rounds of an approval.
+        loop {
+            let kinds = answerable
                 .iter()
-                .map(|question| question.kind)
-                .collect();
-            let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-            return CallResult {
-                result: Err(failure),
-                ..answer
+                .fold(QuestionKindSet::default(), |set, kind| set.with(*kind));
+            let answer = self
+                .run_call(
+                    tool.clone(),
+                    arguments.clone(),
+                    Arc::clone(&observer),
+                    kinds,
+                    journal,
+                )
+                .await;
+            let round = match answer.result {
+                Ok(CallReply::Questions(round)) => round,
+                result => return Ok(CallResult { result, ..answer }),
             };
-        };
-        let mut journal = std::mem::take(&mut round.journal);
-        journal.answers.insert(
-            ruling::APPROVAL_KEY.to_owned(),
-            ruling::answer_json(allow(&question).await),
-        );
-        self.run_call(
-            tool,
-            arguments,
-            observer,
-            QuestionKindSet::default(),
-            journal,
-        )
-        .await
+            answers.begin_next_run();
+            journal = round.journal;
+            if let Some(question) = ruling::question_text(&round.questions) {
+                let answer = ruling::answer_json(answers.allow(&question).await);
+                journal
+                    .answers
+                    .insert(ruling::APPROVAL_KEY.to_owned(), answer);
+                continue;
+            }
+            for question in round.questions {
+                if let Some(answer) = answers.answer(&question).await? {
+                    journal.answers.insert(question.key, answer);
+                } else {
+                    // In the next run, the question has the outcome that it has with a client that
+                    // does not support it.
+                    answerable.retain(|kind| *kind != question.kind);
+                }
+            }
+        }
     }
 
     async fn run_call(
@@ -131,18 +150,52 @@ impl EmbedderCalls {
         let running = self.service.sandbox().spawn(async move {
             match client.enqueue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
-                Err(rejection) => CallResult {
-                    result: Err(CallFailure::Rejected(rejection)),
-                    usage: None,
-                },
+                Err(rejection) => failed_call(CallFailure::Rejected(rejection)),
             }
         });
         running.await.unwrap_or_else(|error| {
             let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-            CallResult {
-                result: Err(CallFailure::Call(error)),
-                usage: None,
-            }
+            failed_call(CallFailure::Call(error))
         })
+    }
+}
+
+/// The answers of the caller of a tool.
+pub(crate) trait CallAnswers {
+    /// Asks a person whether the call is allowed, which the operator requires.
+    async fn allow(&mut self, question: &str) -> bool;
+
+    /// Returns the answer to a question of the plugin, in the form in which a client sends it.
+    /// `None` if the caller cannot answer it.
+    ///
+    /// # Errors
+    ///
+    /// The call cannot continue.
+    async fn answer(&mut self, question: &Question) -> anyhow::Result<Option<String>>;
+
+    /// Reports that the plugin runs again after the answers.
+    fn begin_next_run(&mut self) {}
+}
+
+/// A caller that can only ask a person whether the call is allowed.
+struct ApprovalOnly<F>(Option<F>);
+
+impl<F: AsyncFnOnce(&str) -> bool> CallAnswers for ApprovalOnly<F> {
+    async fn allow(&mut self, question: &str) -> bool {
+        match self.0.take() {
+            Some(allow) => allow(question).await,
+            None => false,
+        }
+    }
+
+    async fn answer(&mut self, _question: &Question) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+}
+
+fn failed_call(failure: CallFailure) -> CallResult {
+    CallResult {
+        result: Err(failure),
+        usage: None,
     }
 }

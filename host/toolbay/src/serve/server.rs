@@ -15,7 +15,7 @@ use toolbay_mcp::http::SharedAccess;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{McpServer, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
-use toolbay_model::{CallObserver, CallResult};
+use toolbay_model::{CallObserver, CallResult, QuestionKind};
 use toolbay_otel::ExporterGuard;
 use toolbay_sandbox::Sandbox;
 
@@ -27,7 +27,7 @@ use crate::observe::server_observers::EnabledObservers;
 use crate::process::stderr;
 use crate::serve::console_opening;
 use crate::serve::console_operators::ConsoleOperators;
-use crate::serve::embedder_calls::EmbedderCalls;
+use crate::serve::embedder_calls::{CallAnswers, EmbedderCalls};
 use crate::serve::mcp_host::{ProtocolState, ServerHost};
 use crate::serve::metrics_collector::collect_metrics;
 use crate::serve::pattern_warnings;
@@ -183,6 +183,24 @@ impl Server {
     ) -> CallResult {
         self.embedder
             .call_allowed(tool, arguments, observer, allow)
+            .await
+    }
+
+    /// Like [`Server::call`], for a command that answers the questions of these kinds.
+    ///
+    /// # Errors
+    ///
+    /// The error of `answers`, which ends the call.
+    pub(crate) async fn call_answered(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        observer: Arc<dyn CallObserver>,
+        answerable: Vec<QuestionKind>,
+        answers: &mut impl CallAnswers,
+    ) -> anyhow::Result<CallResult> {
+        self.embedder
+            .call_answered(tool, arguments, observer, answerable, answers)
             .await
     }
 
