@@ -1,10 +1,10 @@
 //! The sandbox: the engines, the compiler, the compile cache and the guests' runtime.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
-use std::fs;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
