@@ -53,7 +53,10 @@ def _line(error: BaseException) -> str:
     said = "".join(traceback.format_exception_only(type(error), error)).strip()
     module = f"{type(error).__module__}."
     said = said[len(module) :] if said.startswith(module) else said
-    # A component has no files to import from.
-    if isinstance(error, ModuleNotFoundError) and sys.platform == "wasi":
-        said += "; a plugin has the modules that were imported while it was built: import it at the top of app.py"
+    # The build names the reason of the modules that it knows.
+    if isinstance(error, ModuleNotFoundError) and sys.platform == "wasi" and ": " not in str(error):
+        said += (
+            "; the plugin's component does not have it: add its package to requirements.txt, and its name to `include` "
+            "under [python] in plugin.toml"
+        )
     return said

@@ -13,7 +13,7 @@ from toolbay.build.errors import NativeImportError
 
 ROOT = Path(__file__).parent.parent
 
-TRACEBACK = '''Traceback (most recent call last):
+TRACEBACK = """Traceback (most recent call last):
   File "/x/.venv/bin/componentize-py", line 8, in <module>
     sys.exit(script())
 AssertionError: printed at the top level
@@ -34,9 +34,9 @@ Caused by:
 Stack backtrace:
    0: <anyhow::Error>::new
   31: _start
-'''
+"""
 
-WIT = '''Traceback (most recent call last):
+WIT = """Traceback (most recent call last):
   File "/x/.venv/bin/componentize-py", line 8, in <module>
     sys.exit(script())
 AssertionError: failed to resolve directory while parsing WIT for path [wit]
@@ -48,9 +48,9 @@ Caused by:
 
 Stack backtrace:
    0: <core::io::error::Error as anyhow::context::ext::StdError>::ext_context
-'''
+"""
 
-TRAP = '''AssertionError: so far
+TRAP = """AssertionError: so far
 
 Caused by:
     0: error while executing at wasm backtrace:
@@ -59,7 +59,7 @@ Caused by:
 
 Stack backtrace:
    0: <anyhow::Error>::new
-'''
+"""
 
 
 class BuildTest(TestCase):
@@ -110,7 +110,10 @@ class BuildTest(TestCase):
         )
 
     def test_native_code_that_a_package_reports_itself(self) -> None:
-        self.package("numpy/__init__.py", "try:\n    from . import core\nexcept ImportError as e:\n    raise ImportError('long') from e\n")
+        self.package(
+            "numpy/__init__.py",
+            "try:\n    from . import core\nexcept ImportError as e:\n    raise ImportError('long') from e\n",
+        )
         self.native("numpy/core")
         self.assertEqual(
             self.error("import numpy\n"),
@@ -124,7 +127,10 @@ class BuildTest(TestCase):
         self.assertIn("src/app.py:2: ", self.error("def f():\n    import unheard\nf()\n"))
 
     def test_native_code_with_a_substitute_is_no_error(self) -> None:
-        self.package("quick/__init__.py", "try:\n    from . import fast\nexcept ImportError:\n    fast = None\nfrom . import both\n")
+        self.package(
+            "quick/__init__.py",
+            "try:\n    from . import fast\nexcept ImportError:\n    fast = None\nfrom . import both\n",
+        )
         self.native("quick/fast")
         self.native("quick/both")
         self.package("quick/both.py", "x = 1\n")

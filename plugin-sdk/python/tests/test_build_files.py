@@ -161,7 +161,9 @@ class SelectionTest(TestCase):
         self.packages = Path(folder.name) / "packages"
         #: The packages that work without their native code.
         self.slow: set[str] = set()
-        self.write(self.sources, {"app.py": "import used\ndef late():\n    from zoneinfo import ZoneInfo\n", "words.txt": "a"})
+        self.write(
+            self.sources, {"app.py": "import used\ndef late():\n    from zoneinfo import ZoneInfo\n", "words.txt": "a"}
+        )
         self.write(
             self.packages,
             {
@@ -188,7 +190,9 @@ class SelectionTest(TestCase):
 
     def select(self, include=(), exclude=(), imported=("used",)) -> packages.Selection:
         project = Project(Path("a.wasm"), tuple(include), tuple(exclude))
-        return packages.select(project, self.sources, packages.Environment([self.packages]), imported, self.slow.__contains__)
+        return packages.select(
+            project, self.sources, packages.Environment([self.packages]), imported, self.slow.__contains__
+        )
 
     def test_packages_that_are_imported_are_whole(self) -> None:
         found = self.select().files

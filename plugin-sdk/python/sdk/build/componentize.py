@@ -38,7 +38,9 @@ def run(
         folder = stage / "build"
         shutil.copytree(_GUEST, folder / "toolbay_guest", ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "toolbay_memory.abi3.so").write_bytes(library.make())
-        stand_ins = {path: file.read_bytes() for path, file in packages.files(_GUEST, f"{packages.BUILD}/toolbay_guest")}
+        stand_ins = {
+            path: file.read_bytes() for path, file in packages.files(_GUEST, f"{packages.BUILD}/toolbay_guest")
+        }
         (folder / "archive.bin").write_bytes(archive.pack({**selection.files, **stand_ins}.items(), level=6))
         settings = {"module": module, "first": first, "missing": selection.missing}
         (folder / "settings.json").write_text(json.dumps(settings, sort_keys=True), encoding="utf-8")

@@ -94,7 +94,9 @@ def _starting() -> bytes:
     milliseconds = _TEXTS + _constant(_MILLISECONDS_DISTANCE) + b"\x6a"
     load64, load32 = b"\x29\0\0", b"\x35\0"
     same = clock + load64 + b"\x42" + _signed(1000) + b"\x7e"
-    same += clock + load32 + b"\x08" + b"\x42" + _signed(1_000_000) + b"\x80" + b"\x7c" + milliseconds + load64 + b"\x51"
+    same += (
+        clock + load32 + b"\x08" + b"\x42" + _signed(1_000_000) + b"\x80" + b"\x7c" + milliseconds + load64 + b"\x51"
+    )
     zero = clock + _constant(0) + _constant(16) + _FILL + milliseconds + _constant(0) + _constant(8) + _FILL
     return _list([]) + same + b"\x04" + _VOID + zero + _END + _constant(0) + _END
 
@@ -105,7 +107,16 @@ def _clearing(unused: int) -> bytes:
     code = _clear_stack()
     # Compares the 16 bytes at the address with the text, as two integers of 64 bits.
     halves = [int.from_bytes(_GENERATOR[at : at + 8], "little", signed=True) for at in (0, 8)]
-    found = get + b"\x29\2\0\x42" + _signed(halves[0]) + b"\x51" + get + b"\x29\2\x08\x42" + _signed(halves[1]) + b"\x51\x71"
+    found = (
+        get
+        + b"\x29\2\0\x42"
+        + _signed(halves[0])
+        + b"\x51"
+        + get
+        + b"\x29\2\x08\x42"
+        + _signed(halves[1])
+        + b"\x51\x71"
+    )
     before = get + _constant(_BEFORE) + b"\x6b" + _constant(0) + _constant(_BEFORE) + _FILL
     skip = len(_GENERATOR)
     after = get + _constant(skip) + b"\x6a" + _constant(0) + _constant(_AFTER - skip) + _FILL

@@ -24,7 +24,9 @@ _COMPUTED = {"zoneinfo": "tzdata"}
 _IGNORED_ENDINGS = (".pyc", ".pyo", ".pyi", ".c", ".h", ".pyx", ".pxd", ".wasm")
 #: Of a package's metadata: its version, and what it registers.
 _METADATA = ("METADATA", "entry_points.txt", "top_level.txt")
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import|import[ \t]+([A-Za-z_][\w., \t]*))", re.MULTILINE)
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import|import[ \t]+([A-Za-z_][\w., \t]*))", re.MULTILINE
+)
 #: A package that is larger is worth a line of the build's output.
 _NOTEWORTHY_BYTES = 8_000_000
 
@@ -59,8 +61,8 @@ class Environment:
         for folder in folders:
             for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
                 name = entry.name.partition(".")[0]
-                is_module = entry.suffix == ".py" or natives.is_native(entry.name) or (
-                    entry.is_dir() and name == entry.name
+                is_module = (
+                    entry.suffix == ".py" or natives.is_native(entry.name) or (entry.is_dir() and name == entry.name)
                 )
                 if is_module and name.isidentifier() and name not in ("__pycache__",):
                     self.modules.setdefault(name, entry)
@@ -163,7 +165,7 @@ def _reason(name: str, environment: Environment) -> str:
         return f"it has native code; {natives.instead([name])}"
     return (
         "it is installed on the machine that built the plugin, but it is not in the component: write "
-        f"`include = [\"{name}\"]` under [python] in plugin.toml"
+        f'`include = ["{name}"]` under [python] in plugin.toml'
     )
 
 

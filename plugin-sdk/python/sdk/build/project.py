@@ -47,12 +47,12 @@ class Project:
                 raise BuildError(f"{FILE_NAME}: python.{key}: there is no such key; it has `include` and `exclude`")
         output = document.get("output")
         if not isinstance(output, str):
-            raise BuildError(f"{FILE_NAME}: output: write the path of the component, such as \"plugin.wasm\"")
+            raise BuildError(f'{FILE_NAME}: output: write the path of the component, such as "plugin.wasm"')
         return cls(folder / output, _texts(python, "include"), _texts(python, "exclude"))
 
 
 def _texts(table: dict[str, Any], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BuildError(f"{FILE_NAME}: python.{key}: write a list of texts, such as [\"pygments\"]")
+        raise BuildError(f'{FILE_NAME}: python.{key}: write a list of texts, such as ["pygments"]')
     return tuple(value)

@@ -32,7 +32,7 @@ class Archive:
 
     def __init__(self) -> None:
         #: The compressed content of each file, and its size when it is not compressed.
-        self._files: dict[str, tuple[bytes, int]] = {}
+        self._files: dict[str, tuple[bytes | memoryview, int]] = {}
         #: The names in each folder.
         self._folders: dict[str, dict[str, bool]] = {}
 
@@ -40,10 +40,12 @@ class Archive:
         """Adds the files of an archive that `pack` made."""
         start = _LENGTH_BYTES + int.from_bytes(packed[:_LENGTH_BYTES], "little")
         index = json.loads(packed[_LENGTH_BYTES:start])
+        # Not copies: the memory that they need would be in the component too.
+        view = memoryview(packed)
         for path, (offset, length, size) in index.items():
-            self.add(path, packed[start + offset : start + offset + length], size)
+            self.add(path, view[start + offset : start + offset + length], size)
 
-    def add(self, path: str, compressed: bytes, size: int) -> None:
+    def add(self, path: str, compressed: bytes | memoryview, size: int) -> None:
         """Adds a file whose content is compressed."""
         self._files[path] = (compressed, size)
         name, is_folder = path, False

@@ -2,7 +2,7 @@
 
 It runs once, while the plugin is built, and the component is a snapshot of the
 memory at the end. After `_prepare`, no import reads the build's folders, and
-nothing that differs between two builds remains in memory.
+almost nothing that differs between two builds remains in memory.
 """
 
 from __future__ import annotations
