@@ -23,6 +23,7 @@ _ADAPTERS = {
     "http.client": "httpclient",
     "httpx": "httpxtransport",
     "openpyxl.writer.excel": "scratch",
+    "posixpath": "home",
     "requests.adapters": "urllib3connection",
     "socket": "sockets",
     "tempfile": "scratch",

@@ -23,6 +23,7 @@ NAMES = [
     "toolbay.sockets",
     "toolbay.threads",
     "toolbay.scratch",
+    "toolbay.home",
     "toolbay.adapters",
 ]
 
@@ -320,6 +321,21 @@ class Modules(unittest.TestCase):
             self.assertEqual(module.getaddrinfo("a"), ["a"])
             with self.assertRaisesRegex(PermissionError, r"`connect` of a socket is denied: .*`tcp ="):
                 module.socket().connect("a")
+
+    def test_the_home_folder_is_the_root_if_there_is_none(self) -> None:
+        with guest():
+            expand = {"~": "/home/ada", "~/a": "/home/ada/a"}
+            for path, without, with_one in [
+                ("~", "/", "/home/ada"),
+                ("~/a", "/a", "/home/ada/a"),
+                (b"~/a", b"/a", b"/a"),
+                ("~ada/a", "~ada/a", "~ada/a"),
+                ("a/~", "a/~", "a/~"),
+            ]:
+                for known, expected in [({}, without), (expand, with_one)]:
+                    module: Any = types.SimpleNamespace(expanduser=lambda path, known=known: known.get(path, path))
+                    adapter("home").adapt(module)
+                    self.assertEqual(module.expanduser(path), expected)
 
     def test_threads_and_temporary_files_are_refused_in_words(self) -> None:
         with guest():
