@@ -42,7 +42,13 @@ def install() -> None:
 
 
 def _adapt(module: ModuleType) -> None:
-    adapter = importlib.import_module(f".{_ADAPTERS[module.__name__]}", __package__)
+    try:
+        adapter = importlib.import_module(f".{_ADAPTERS[module.__name__]}", __package__)
+    except ImportError as error:
+        # Not in the world `plugin`, which older projects target.
+        if (error.name or "").partition(".")[0] != "wit_world":
+            raise
+        return
     adapter.adapt(module)
 
 
