@@ -23,6 +23,7 @@ _ADAPTERS = {
     "http.client": "httpclient",
     "httpx": "httpxtransport",
     "openpyxl.writer.excel": "scratch",
+    "posixpath": "home",
     "requests.adapters": "urllib3connection",
     "socket": "sockets",
     "tempfile": "scratch",
@@ -41,7 +42,13 @@ def install() -> None:
 
 
 def _adapt(module: ModuleType) -> None:
-    adapter = importlib.import_module(f".{_ADAPTERS[module.__name__]}", __package__)
+    try:
+        adapter = importlib.import_module(f".{_ADAPTERS[module.__name__]}", __package__)
+    except ImportError as error:
+        # Not in the world `plugin`, which older projects target.
+        if (error.name or "").partition(".")[0] != "wit_world":
+            raise
+        return
     adapter.adapt(module)
 
 

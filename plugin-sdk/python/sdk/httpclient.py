@@ -58,11 +58,10 @@ class HostSocket:
             name, _, value = line.partition(b":")
             headers.append((name.decode("latin-1"), value.strip()))
         # In the form for proxies, the path is a whole URL.
-        for prefix in (f"{self._scheme}://{self._authority}",):
-            path = path.removeprefix(prefix)
-        self._framing = _Framing({name.lower(): value for name, value in headers})
+        path = path.removeprefix(f"{self._scheme}://{self._authority}")
         target = Target(method, self._scheme, self._authority, path)
         self._exchange = Exchange(target, headers, self._connect)
+        self._framing = _Framing({name.lower(): value for name, value in headers})
 
     def makefile(self, mode: str = "rb", *_: Any, **__: Any) -> Any:
         """Returns the response."""

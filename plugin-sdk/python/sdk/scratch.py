@@ -8,8 +8,9 @@ from types import ModuleType
 from typing import Any
 
 _WORDS = (
-    "there is no folder for temporary files: the operator's grant needs `[permissions.scratch]` for it; without it, "
-    "keep the data in memory, for example in `io.BytesIO`"
+    "there is no folder for temporary files: the operator's grant needs `[permissions.scratch]` for it, at "
+    "`/tmp`, the default, or at another path that `tempfile.tempdir` is set to; without it, keep the data in memory, for "
+    "example in `io.BytesIO`"
 )
 
 

@@ -38,6 +38,33 @@ class Docstring(unittest.TestCase):
             ("Finds a place.", {"name": "What it is called, or was.", "limit": "How many."}),
         )
 
+    def test_numpy(self) -> None:
+        self.assertEqual(
+            parse("""Finds a place.
+
+            It may take a while.
+
+            Parameters
+            ----------
+            name : str
+                What it is called,
+                or was.
+            x, y : float, optional
+                Where it is.
+
+            Returns
+            -------
+            list
+                Places.
+            """),
+            (
+                "Finds a place.\n\nIt may take a while.\n\nReturns\n-------\nlist\n    Places.",
+                {"name": "What it is called, or was.", "x": "Where it is.", "y": "Where it is."},
+            ),
+        )
+        text = "Says:\n\nParameters\n\nare not needed.\n\nA table\n-------\nname : str\n    text"
+        self.assertEqual(parse(text), (text, {}))
+
     def test_nothing(self) -> None:
         self.assertEqual(parse(None), (None, {}))
         self.assertEqual(parse("   "), (None, {}))
