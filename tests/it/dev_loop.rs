@@ -91,7 +91,8 @@ fn problems_of_a_plugin_are_shown_once() {
             "{called}"
         );
     }
-    let at = project(&folder, &two, "[example]\ntool = \"other\"\n");
+    let conflicting = TinyComponent::new(&["hello", "third"]).build();
+    let at = project(&folder, &conflicting, "[example]\ntool = \"third\"\n");
     for args in [
         &["dev", &at, "--once"][..],
         &["dev", &at, "--once", "--log", "info"],
@@ -183,7 +184,7 @@ fn a_question_that_nobody_can_answer_is_unsupported_if_it_is_optional() {
     let folder = Folder::with("asker.wasm", asker());
     let optional = json!({"steps": [
         {"ask": [{"key": "who", "kind": "sampling", "optional": true,
-            "params": {"messages": [], "maxTokens": 9}}]},
+            "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 9}}]},
     ]});
     let called = toolbay(&folder, &["call", "ask", &optional.to_string()]);
     assert!(
