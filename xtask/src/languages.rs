@@ -61,11 +61,13 @@ pub(crate) enum Language {
     Cpp,
     /// With the Zig compiler
     Zig,
+    /// With the Kotlin compiler
+    Kotlin,
 }
 
 /// The folders that the setup of a project installs into. They are large and the same for all
 /// projects of a language.
-const INSTALLATION_FOLDERS: [&str; 2] = [".venv", "node_modules"];
+const INSTALLATION_FOLDERS: [&str; 3] = [".venv", "node_modules", "packages"];
 
 /// The results of an earlier run that are reused. Downloads are always reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -423,7 +425,8 @@ impl LinkedPackages {
         let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
         setup.retain(|line| {
             let needless = (line.contains(".venv") && lends(".venv"))
-                || (line.starts_with("npm ") && lends("node_modules"));
+                || (line.starts_with("npm ") && lends("node_modules"))
+                || (line.starts_with("mvn ") && lends("packages"));
             !needless
         });
     }

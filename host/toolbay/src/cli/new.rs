@@ -33,6 +33,8 @@ pub(super) enum Language {
     Cpp,
     /// Uses the Zig compiler
     Zig,
+    /// Uses the Kotlin compiler, from Maven Central
+    Kotlin,
 }
 
 /// The WIT contract, which is copied into every project.
@@ -102,14 +104,21 @@ static ZIG_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template"
 );
 
+static KOTLIN_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/kotlin/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/kotlin/template"
+);
+
 /// Folders that compilers and package managers create. They are not copied.
-const GENERATED_FOLDERS: [&str; 6] = [
+const GENERATED_FOLDERS: [&str; 8] = [
     "node_modules",
     "__pycache__",
     ".venv",
     "target",
     "zig-out",
     ".zig-cache",
+    "build",
+    "packages",
 ];
 
 impl Language {
@@ -123,6 +132,7 @@ impl Language {
             Self::C => &C_KIT,
             Self::Cpp => &CPP_KIT,
             Self::Zig => &ZIG_KIT,
+            Self::Kotlin => &KOTLIN_KIT,
         }
     }
 
