@@ -12,6 +12,7 @@ fn main() {
         "c",
         "cpp",
         "zig",
+        "kotlin",
     ] {
         for part in ["sdk", "template", "plain", "server"] {
             let folder = format!("../../plugin-sdk/{language}/{part}");

@@ -50,6 +50,9 @@ KEEPING = {"rust", "javascript", "python", "go"}
 SENDING = KEEPING | {"c"}
 """Languages whose SDK sends requests."""
 
+WITH_TOOLS_ONLY = {"kotlin"}
+"""Languages whose SDK has tools, and neither prompts, resources, completion nor questions."""
+
 TIMED = 15
 """Calls whose median is the time of one."""
 
@@ -150,6 +153,19 @@ class Plugins:
         if self.language == "python":
             await self.library()
             await self.libraries(tool)
+        if self.language == "kotlin":
+            await self.memory(tool("many"))
+            await self.fails("an index beyond the end is a failure", tool("index"), {"text": "long"}, "IndexOutOfBounds")
+            await self.fails("a rounded integer is a failure", tool("overflow"), {}, "9007199254740992 is not within")
+            await self.fails("a record without its value is a failure", tool("unset"), {}, "`value` has no value")
+
+    async def memory(self, tool: str) -> None:
+        """Calls a tool in which the host, the SDK, Kotlin's library and the adapter for WASI share linear memory."""
+        for blocks, size in (0, 0), (1, 0), (3, 65_536), (3, 300_000), (150, 1_000):
+            content = (await self.client.call_tool(tool, {"blocks": blocks, "bytes": size})).content
+            filled = [block.text if block.type == "text" else base64.b64decode(block.data).decode() for block in content]
+            expected = [chr(ord("a") + index % 26) * size for index in range(blocks)]
+            self.check(f"{blocks} blocks of {size} bytes are exact", filled == expected, [len(text) for text in filled])
 
     async def sends(self, tool: str) -> None:
         body = "0123456789 äöü 👋\n" * 1_000
@@ -312,7 +328,7 @@ async def converse(
             if (plugins / f"server-{language}.wasm").exists():
                 await each.server()
         await examples.check(client, plugins, site, checks)
-    await offers.check(parameters, languages, checks)
+    await offers.check(parameters, [language for language in languages if language not in WITH_TOOLS_ONLY], checks)
 
 
 def main() -> int:

@@ -39,6 +39,8 @@ struct LanguagePlan<'a> {
     languages: &'a [Language],
     /// If set, a missing tool for one of the languages is an error.
     is_required: bool,
+    /// A language that is left out if its tools are missing, also if the others are required.
+    optional: Option<Language>,
     cache_mode: CacheMode,
 }
 
@@ -61,11 +63,13 @@ pub(crate) enum Language {
     Cpp,
     /// With the Zig compiler
     Zig,
+    /// With the Kotlin compiler
+    Kotlin,
 }
 
 /// The folders that the setup of a project installs into. They are large and the same for all
 /// projects of a language.
-const INSTALLATION_FOLDERS: [&str; 2] = [".venv", "node_modules"];
+const INSTALLATION_FOLDERS: [&str; 3] = [".venv", "node_modules", "packages"];
 
 /// The results of an earlier run that are reused. Downloads are always reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,6 +128,7 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &LanguageOptions) -> Resu
         LanguagePlan {
             languages,
             is_required: asked,
+            optional: None,
             cache_mode: beginning,
         },
         &mut tally,
@@ -132,7 +137,7 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &LanguageOptions) -> Resu
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// Runs the test step, with every language.
+/// Runs the test step, with every language. Leaves out Kotlin on a machine without a JDK and Maven.
 pub(crate) fn test(
     workspace: &CargoWorkspace,
     server: &Path,
@@ -141,6 +146,8 @@ pub(crate) fn test(
     let plan = LanguagePlan {
         languages: Language::value_variants(),
         is_required: true,
+        // A JDK is not on every machine.
+        optional: Some(Language::Kotlin),
         cache_mode: CacheMode::Warm,
     };
     build_and_call(workspace, server, plan, tally)
@@ -166,7 +173,11 @@ fn build_and_call(
                 rows.extend(made);
                 offered.push(name);
             }
-            Ok(LanguageBuild::Missing(what)) if !plan.is_required => println!("left out: {what}"),
+            Ok(LanguageBuild::Missing(what))
+                if !plan.is_required || plan.optional == Some(*language) =>
+            {
+                println!("left out: {what}");
+            }
             Ok(LanguageBuild::Missing(what)) => {
                 eprintln!("{} {what}", terminal::red("error:"));
                 failed.push(name);
@@ -428,7 +439,8 @@ impl LinkedPackages {
         let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
         setup.retain(|line| {
             let needless = (line.contains(".venv") && lends(".venv"))
-                || (line.starts_with("npm ") && lends("node_modules"));
+                || (line.starts_with("npm ") && lends("node_modules"))
+                || (line.starts_with("mvn ") && lends("packages"));
             !needless
         });
     }

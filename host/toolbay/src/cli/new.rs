@@ -35,6 +35,8 @@ pub(super) enum Language {
     Cpp,
     /// Uses the Zig compiler
     Zig,
+    /// Uses the Kotlin compiler, from Maven Central
+    Kotlin,
 }
 
 /// Maximum size of a printed answer, in bytes.
@@ -127,14 +129,21 @@ static ZIG_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template"
 );
 
+static KOTLIN_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/kotlin/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/kotlin/template"
+);
+
 /// Folders that compilers and package managers create. They are not copied.
-const GENERATED_FOLDERS: [&str; 6] = [
+const GENERATED_FOLDERS: [&str; 8] = [
     "node_modules",
     "__pycache__",
     ".venv",
     "target",
     "zig-out",
     ".zig-cache",
+    "build",
+    "packages",
 ];
 
 impl Language {
@@ -148,6 +157,7 @@ impl Language {
             Self::C => &C_KIT,
             Self::Cpp => &CPP_KIT,
             Self::Zig => &ZIG_KIT,
+            Self::Kotlin => &KOTLIN_KIT,
         }
     }
 
