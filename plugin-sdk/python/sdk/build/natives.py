@@ -125,7 +125,7 @@ def can_import(name: str) -> bool:
         warnings.simplefilter("ignore")
         try:
             importlib.import_module(name)
-        except Exception:
+        except (Exception, SystemExit):
             return False
     return True
 

@@ -69,9 +69,26 @@ PYFUNCTYPE = CFUNCTYPE
 
 for _name in (
     "CDLL PyDLL LibraryLoader addressof alignment byref cast create_string_buffer create_unicode_buffer get_errno "
-    "memmove memset pointer resize set_errno sizeof string_at wstring_at"
+    "memmove memset pointer resize set_errno string_at wstring_at"
 ).split():
     globals()[_name] = missing.function(f"ctypes.{_name}", _INSTEAD)
+
+
+#: The sizes of simple types in WebAssembly, which packages compute when they are imported. Others have four bytes.
+_SIZES = {
+    1: "bool byte char int8 ubyte uint8",
+    2: "short ushort int16 uint16",
+    8: "double int64 uint64 longlong ulonglong time_t",
+    16: "longdouble",
+}
+
+
+def sizeof(kind: Any) -> int:
+    """Returns the size of a simple type, in bytes."""
+    name = getattr(kind, "__name__", "").removeprefix("c_")
+    if not (isinstance(kind, _Type) and f"c_{name}" in globals()):
+        missing.fail("ctypes.sizeof", _INSTEAD)
+    return next((size for size, names in _SIZES.items() if name in names.split()), 4)
 
 
 class _Libraries:
