@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -139,6 +140,8 @@ class Plugins:
             await self.sends(tool("send"))
         if self.language in KEEPING:
             await self.keeps(tool("keep"))
+        if self.language == "javascript":
+            await self.waits(tool)
 
     async def sends(self, tool: str) -> None:
         body = "0123456789 äöü 👋\n" * 1_000
@@ -161,6 +164,18 @@ class Plugins:
             broken = {"url": f"{self.site.origin}/missing", "method": "G T"}
             words = "The request cannot be sent: its method is no HTTP method."
             await self.fails("what is wrong with a request is said", tool, broken, words)
+
+    async def waits(self, tool: Callable[[str], str]) -> None:
+        url = f"{self.site.origin}/together"
+        answered = {"texts": ["/together?a", "/together?b", "/together?c"]}
+        await self.succeeds("three requests overlap", tool("together"), {"url": url}, None, answered)
+        urls = {"silent": f"{self.site.origin}/silent", "endless": f"{self.site.origin}/endless"}
+        ended = {"names": ["TimeoutError", "AbortError"], "read": "begun"}
+        await self.succeeds("signals end requests and responses", tool("abort"), urls, None, ended)
+        order = {"order": ["a 1", "b 1", "a 2", "b 2", "ticks 3", "job", "nested"]}
+        await self.succeeds("timers interleave", tool("wait"), {}, None, order)
+        await self.fails("a promise that never settles is an error", tool("never"), {}, "never settles")
+        await self.succeeds("timers work in the next call", tool("wait"), {}, None, order)
 
     async def keeps(self, tool: str) -> None:
         kept = {"before": "", "count": 2, "keys": ["count", "é"]}

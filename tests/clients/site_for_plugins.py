@@ -17,6 +17,10 @@ FORECAST = {
 }
 
 
+PATIENCE = 8
+"""Seconds in which requests that are sent together arrive: less than the timeout of a call."""
+
+
 class Handler(BaseHTTPRequestHandler):
     """Responds according to the path."""
 
@@ -32,10 +36,29 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/cut":
             self.answer(200, b"short", length=100)
             self.close_connection = True
+        elif path == "/together":
+            self.together()
+        elif path == "/silent":
+            # Until the client closes the connection.
+            self.connection.recv(1)
+            self.close_connection = True
+        elif path == "/endless":
+            self.answer(200, b"begun", length=100)
+            self.connection.recv(1)
+            self.close_connection = True
         else:
             self.answer(404, b"missing", header="")
 
     do_POST = do_GET
+
+    def together(self) -> None:
+        """Answers no request before three of them are here."""
+        try:
+            self.server.together.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            self.answer(504, b"alone")
+        else:
+            self.answer(200, self.path.encode())
 
     def answer(self, status: int, body: bytes, length: int | None = None, header: str | None = None) -> None:
         self.send_response(status)
@@ -55,6 +78,7 @@ class Site:
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.together = threading.Barrier(3)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self) -> Site:
