@@ -158,6 +158,8 @@ class Plugins:
             await self.fails("an index beyond the end is a failure", tool("index"), {"text": "long"}, "IndexOutOfBounds")
             await self.fails("a rounded integer is a failure", tool("overflow"), {}, "9007199254740992 is not within")
             await self.fails("a record without its value is a failure", tool("unset"), {}, "`value` has no value")
+        if self.language == "javascript":
+            await self.waits(tool)
 
     async def memory(self, tool: str) -> None:
         """Calls a tool in which the host, the SDK, Kotlin's library and the adapter for WASI share linear memory."""
@@ -241,6 +243,18 @@ class Plugins:
 
     async def succeeds_with(self, what: str, tool: str, arguments: dict, value: object) -> None:
         await self.succeeds(what, tool, arguments, None, {"result": value})
+
+    async def waits(self, tool: Callable[[str], str]) -> None:
+        url = f"{self.site.origin}/together"
+        answered = {"texts": ["/together?a", "/together?b", "/together?c"]}
+        await self.succeeds("three requests overlap", tool("together"), {"url": url}, None, answered)
+        urls = {"silent": f"{self.site.origin}/silent", "endless": f"{self.site.origin}/endless"}
+        ended = {"names": ["TimeoutError", "AbortError"], "read": "begun"}
+        await self.succeeds("signals end requests and responses", tool("abort"), urls, None, ended)
+        order = {"order": ["a 1", "b 1", "a 2", "b 2", "ticks 3", "job", "nested"]}
+        await self.succeeds("timers interleave", tool("wait"), {}, None, order)
+        await self.fails("a promise that never settles is an error", tool("never"), {}, "never settles")
+        await self.succeeds("timers work in the next call", tool("wait"), {}, None, order)
 
     async def keeps(self, tool: str) -> None:
         kept = {"before": "", "count": 2, "keys": ["count", "é"]}

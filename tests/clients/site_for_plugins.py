@@ -18,6 +18,8 @@ FORECAST = {
 
 
 MEETING = threading.Barrier(3, timeout=30)
+PATIENCE = 8
+"""Seconds in which requests that are sent together arrive: less than the timeout of a call."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,6 +43,16 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, json.dumps(FORECAST).encode())
         elif path == "/cut":
             self.answer(200, b"short", length=100)
+            self.close_connection = True
+        elif path == "/together":
+            self.together()
+        elif path == "/silent":
+            # Until the client closes the connection.
+            self.connection.recv(1)
+            self.close_connection = True
+        elif path == "/endless":
+            self.answer(200, b"begun", length=100)
+            self.connection.recv(1)
             self.close_connection = True
         else:
             self.answer(404, b"missing", header="")
@@ -67,6 +79,15 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(200, b"together")
 
+    def together(self) -> None:
+        """Answers no request before three of them are here."""
+        try:
+            self.server.together.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            self.answer(504, b"alone")
+        else:
+            self.answer(200, self.path.encode())
+
     def answer(self, status: int, body: bytes, length: int | None = None, header: str | None = None) -> None:
         self.send_response(status)
         got = self.headers.get("X-Own", "") if header is None else header
@@ -85,6 +106,7 @@ class Site:
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.together = threading.Barrier(3)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self) -> Site:

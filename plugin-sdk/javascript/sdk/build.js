@@ -33,7 +33,7 @@ const TOLD = /toolbay:offers ([a-z ]+);/;
 let offers = 'tools';
 
 // The modules whose exports are global names.
-const GLOBALS = ['fetch.js', 'timers.js', 'abort-signal.js', 'web/globals.js'];
+const GLOBALS = ['fetch.js', 'timers.js', 'abort-signal.js', 'web/globals.js', 'web/stream-globals.js'];
 
 const needed = await bundled();
 const component = await componentized();

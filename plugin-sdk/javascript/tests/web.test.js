@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { streamOf, sourceOf, useStreams } from '../sdk/web/body-stream.js';
-import * as own from '../sdk/web/globals.js';
+import * as globals from '../sdk/web/globals.js';
+import * as streams from '../sdk/web/stream-globals.js';
 import { AbortSignal } from '../sdk/web/abort.js';
 import { parseForm } from '../sdk/web/form-data.js';
+
+const own = { ...globals, ...streams };
 
 // The same checks with the classes of Node, which are the reference.
 const node = { Blob, CustomEvent, DOMException, Event, EventTarget, File: own.File, FormData, Headers, Request, Response };

@@ -61,6 +61,73 @@ export const send = tool({
   },
 });
 
+export const together = tool({
+  name: 'javascript_together',
+  description: 'Sends three requests at once.',
+  input: { url: t.string() },
+  output: { texts: t.list(t.string()) },
+  async handler({ url }) {
+    const paths = ['a', 'b', 'c'];
+    return { texts: await Promise.all(paths.map(async (path) => (await fetch(`${url}?${path}`)).text())) };
+  },
+});
+
+export const abort = tool({
+  name: 'javascript_abort',
+  description: 'Ends a request before its response, and one before the end of its response.',
+  input: { silent: t.string(), endless: t.string() },
+  output: { names: t.list(t.string()), read: t.string() },
+  async handler({ silent, endless }) {
+    const expired = await fetch(silent, { signal: AbortSignal.timeout(20) }).catch((error) => error);
+    const aborted = new AbortController();
+    const response = await fetch(endless, { signal: aborted.signal });
+    const reader = response.body.getReader();
+    const { value } = await reader.read();
+    setTimeout(() => aborted.abort(), 20);
+    const ended = await reader.read().catch((error) => error);
+    return { names: [expired.name, ended.name], read: String.fromCharCode(...value) };
+  },
+});
+
+export const wait = tool({
+  name: 'javascript_wait',
+  description: 'Uses timers of all kinds.',
+  output: { order: t.list(t.string()) },
+  async handler() {
+    const order = [];
+    const add = (...words) => order.push(words.join(' '));
+    const pause = (delay) => new Promise((resolve) => setTimeout(resolve, delay));
+    const one = async (name) => {
+      for (const step of [1, 2]) {
+        add(name, step);
+        await pause(20);
+      }
+    };
+    clearTimeout(setTimeout(add, 0, 'cleared'));
+    await Promise.all([one('a'), one('b')]);
+    let ticks = 0;
+    await new Promise((resolve) => {
+      const tick = setInterval(() => {
+        ticks += 1;
+        if (ticks < 3) return;
+        clearInterval(tick);
+        resolve();
+      }, 1);
+    });
+    add('ticks', ticks);
+    setTimeout(() => setImmediate(add, 'nested'), 0);
+    queueMicrotask(() => add('job'));
+    await pause(5);
+    return { order };
+  },
+});
+
+export const never = tool({
+  name: 'javascript_never',
+  description: 'Awaits what never happens.',
+  handler: () => new Promise(() => {}),
+});
+
 export const keep = tool({
   name: 'javascript_keep',
   description: 'Keeps a value, and returns what was there before.',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { call, complete, getPrompt, readResource } from 'toolbay/testing';
-import { about, ask, boom, echo, greeting, keep, note, picture, refuse, report, send, touch } from './app.js';
+import { about, ask, boom, echo, greeting, keep, note, picture, refuse, report, send, touch, wait } from './app.js';
 
 test('echoes', async () => {
   const text = '\u0001 "quoted" \\ é 👋\u{10ffff}\n'.repeat(5000);
@@ -38,6 +38,11 @@ test('sends a request with the `fetch` of Node', async () => {
   globalThis.fetch = async (url, { method }) => new Response(`${method} ${url}`, { status: 201, headers: { 'x-got': 'a' } });
   const { structured } = await call(send, { url: 'http://example.com/' });
   assert.deepEqual(structured, { status: 201, header: 'a', text: 'GET http://example.com/' });
+});
+
+test('timers interleave', async () => {
+  const { structured } = await call(wait);
+  assert.deepEqual(structured.order, ['a 1', 'b 1', 'a 2', 'b 2', 'ticks 3', 'job', 'nested']);
 });
 
 test('keeps state in memory', async () => {

@@ -8,19 +8,3 @@ export { FormData } from './form-data.js';
 export { Headers } from './headers.js';
 export { Request } from './request.js';
 export { Response } from './response.js';
-export {
-  ByteLengthQueuingStrategy,
-  CountQueuingStrategy,
-  ReadableByteStreamController,
-  ReadableStream,
-  ReadableStreamBYOBReader,
-  ReadableStreamBYOBRequest,
-  ReadableStreamDefaultController,
-  ReadableStreamDefaultReader,
-  TransformStream,
-  TransformStreamDefaultController,
-  WritableStream,
-  WritableStreamDefaultController,
-  WritableStreamDefaultWriter,
-} from './streams.js';
-export { TextDecoderStream, TextEncoderStream } from './text-streams.js';
