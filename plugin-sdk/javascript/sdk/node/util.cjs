@@ -1,0 +1,1 @@
+module.exports = { ...require('util/util.js'), TextEncoder, TextDecoder };
