@@ -8,6 +8,7 @@ import { consoleOf, Host } from './host.js';
 import { offered } from './offer.js';
 import { enqueue, settle, SyncPromise } from './promise.js';
 import { cryptoOf, generator } from './random.js';
+import { refuseLocales } from './web/locale.js';
 
 // The file's top level runs while the component is built. Every call begins
 // with a snapshot of the resulting memory. There is no host yet.
@@ -21,6 +22,7 @@ const entropy = (length) => {
 const ours = new Host(host);
 let draw = Math.random;
 
+refuseLocales();
 globalThis.Promise = SyncPromise;
 globalThis.queueMicrotask = enqueue;
 Math.random = () => draw();

@@ -82,7 +82,8 @@ export class TextDecoder {
     for (let at = 0; at + 1 < bytes.length; at += 2) {
       text += String.fromCharCode(bytes[at + low] | (bytes[at + 1 - low] << 8));
     }
-    if (bytes.length % 2 === 1) text += '\ud800';
+    // An incomplete character at the end is one error, even with half of its second unit.
+    if (bytes.length % 2 === 1 && !/[\ud800-\udbff]$/.test(text)) text += '\ud800';
     if (this.fatal && !text.isWellFormed()) throw new TypeError('the bytes are not valid UTF-16');
     return text.toWellFormed();
   }

@@ -1,5 +1,5 @@
-// The URL standard, without the Unicode tables of internationalized host names.
+// The URL standard, for host names in ASCII: see idna.cjs.
 
-import { URL as Complete, URLSearchParams } from 'whatwg-url-without-unicode';
+import { URL as Complete, URLSearchParams } from 'whatwg-url';
 
 export { Complete as URL, URLSearchParams };
