@@ -80,6 +80,18 @@ export function nodeModules(missing) {
       build.onResolve({ filter: /^tr46$/ }, ({ importer }) =>
         /[\\/]whatwg-url[\\/]/.test(importer) ? { path: join(SDK, 'web/idna.cjs') } : undefined,
       );
+      // The build converts asynchronous generators, so that their prototype does not exist. `URL` does not use it.
+      build.onLoad({ filter: /[\\/]whatwg-url[\\/]lib[\\/]utils\.js$/ }, async ({ path }) => ({
+        contents: (await readFile(path, 'utf8')).replace(
+          'Object.getPrototypeOf(Object.getPrototypeOf(async function* () {}).prototype)',
+          'Object.prototype',
+        ),
+      }));
+      // It creates a `TextEncoder` while it loads.
+      build.onLoad({ filter: /[\\/]whatwg-url[\\/]lib[\\/]encoding\.js$/ }, async ({ path }) => ({
+        contents: `const { TextEncoder, TextDecoder } = require(${JSON.stringify(join(SDK, 'web/encoding.js'))});
+          ${await readFile(path, 'utf8')}`,
+      }));
       build.onLoad({ filter: /.*/, namespace: 'empty' }, () => ({ contents: 'module.exports = {};' }));
       build.onLoad({ filter: /.*/, namespace: 'missing' }, ({ path }) => ({
         contents: `module.exports = require('./node/missing.cjs')(${JSON.stringify(path)}, ${JSON.stringify(instead(path))});`,
