@@ -8,6 +8,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { builtinModules, createRequire, SourceMap } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { aliased, globals, importChain, installed, nodeModules } from './bundle-plugins.js';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
@@ -23,6 +24,10 @@ const OTHERS = /w4si(?=:(?:clocks|io|http)\/)/g;
 
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
+
+/** Maximum number of errors that are shown. */
+const SHOWN_ERRORS = 5;
+
 const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
 
 // The exports of the plugin, as serve() in component.js reports them. They are known
@@ -31,9 +36,6 @@ const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
 const OFFERS = 'toolbay:expected-offers';
 const TOLD = /toolbay:offers ([a-z ]+);/;
 let offers = 'tools';
-
-// The modules whose exports are global names.
-const GLOBALS = ['fetch.js', 'timers.js', 'abort-signal.js', 'web/globals.js', 'web/stream-globals.js'];
 
 const needed = await bundled();
 const component = await componentized();
@@ -50,41 +52,78 @@ async function load(name) {
 }
 
 async function bundled() {
-  const entry = `
-    import { serve } from 'toolbay/component';
-    import * as main from ${JSON.stringify(resolve(main))};
-    export const { tools, prompts, resources, completion } = serve(main, '${OFFERS}');
-  `;
+  const missing = new Map();
   try {
-    const { metafile } = await esbuild.build({
-      stdin: { contents: entry, resolveDir: process.cwd(), sourcefile: 'entry.js' },
-      outfile: bundle,
-      bundle: true,
-      charset: 'utf8',
-      external: ['toolbay:plugin/*', 'wasi:*'],
-      format: 'esm',
-      // Only in a plugin that uses these names.
-      inject: injected(),
-      logLevel: 'silent',
-      mainFields: ['module', 'main'],
-      metafile: true,
-      platform: 'neutral',
-      sourcemap: 'external',
-      // The engine's version, except for asynchronous functions: see promise.js.
-      target: 'es2024',
-      supported: { 'async-await': false, 'async-generator': false, 'for-await': false },
-    });
+    let { metafile } = await bundledWith([], missing);
+    // Found only in the files that are bundled.
+    const names = await aliased(Object.keys(metafile.inputs));
+    if (names.length > 0) ({ metafile } = await bundledWith(names, missing));
+    note(metafile, missing);
     return Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
   } catch (error) {
-    const problems = (error.errors ?? [{ text: error.message }]).map(explained);
-    const told = await esbuild.formatMessages(problems, { kind: 'error' });
-    fail(`${main} cannot be bundled\n${told.join('')}`);
+    const all = error.errors ?? [{ text: error.message }];
+    const told = await esbuild.formatMessages(all.slice(0, SHOWN_ERRORS).map(explained), { kind: 'error' });
+    const rest = all.length > SHOWN_ERRORS ? `and ${all.length - SHOWN_ERRORS} more errors\n` : '';
+    return fail(`${main} cannot be bundled\n${told.join('')}${rest}`);
   }
 }
 
-/** Returns the modules with the globals of the web platform. */
-function injected() {
-  return GLOBALS.map((name) => fileURLToPath(new URL(name, import.meta.url)));
+/** Bundles with `names` as members of the global object. */
+function bundledWith(names, missing) {
+  const sdk = fileURLToPath(new URL('.', import.meta.url));
+  const entry = `
+    import { serve } from 'toolbay/component';
+    import 'toolbay-installed';
+    import * as main from ${JSON.stringify(resolve(main))};
+    export const { tools, prompts, resources, completion } = serve(main, '${OFFERS}');
+  `;
+  const provided = globals();
+  const aliases = {
+    name: 'installed',
+    setup(build) {
+      build.onResolve({ filter: /^toolbay-installed$/ }, ({ path }) => ({ path, namespace: 'installed' }));
+      build.onLoad({ filter: /.*/, namespace: 'installed' }, () => ({ contents: installed(names), resolveDir: sdk }));
+    },
+  };
+  return esbuild.build({
+    stdin: { contents: entry, resolveDir: process.cwd(), sourcefile: 'entry.js' },
+    outfile: bundle,
+    bundle: true,
+    charset: 'utf8',
+    // Packages that have a build for a browser without a document name it `worker`.
+    conditions: ['worker', 'browser', 'module'],
+    define: {
+      'process.env.NODE_ENV': '"production"',
+      global: 'globalThis',
+      self: 'globalThis',
+    },
+    external: ['toolbay:plugin/*', 'wasi:*'],
+    format: 'esm',
+    // Only in a plugin that uses one of the globals.
+    inject: provided.names,
+    logLevel: 'silent',
+    mainFields: ['browser', 'module', 'main'],
+    metafile: true,
+    platform: 'browser',
+    plugins: [aliases, provided.plugin, nodeModules(missing)],
+    sourcemap: 'external',
+    // The engine's version, except for asynchronous functions: see promise.js.
+    target: 'es2024',
+    supported: { 'async-await': false, 'async-generator': false, 'for-await': false },
+  });
+}
+
+/** Reports the modules of Node that packages import and that a plugin does not have. */
+function note(metafile, missing) {
+  const chains = new Map();
+  const isBundled = new Set(Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs)));
+  for (const { name, importer } of missing.values()) {
+    if (!isBundled.has(`missing:${name}`)) continue;
+    if (!chains.has(name)) chains.set(name, importChain(metafile, importer));
+  }
+  for (const [name, chain] of chains) {
+    console.error(`note: using Node's module "${name}" will fail; it is imported through ${chain.join(' → ')}`);
+  }
 }
 
 /** esbuild's own advice is for programs that run in Node or a browser. */
@@ -97,6 +136,7 @@ function advice(problem) {
   if (problem.startsWith('Top-level await')) {
     return 'The top level runs while the plugin is built: await in a handler.';
   }
+  if (problem.startsWith('A plugin does not have')) return undefined;
   const missing = /^Could not resolve "(?:node:)?((?:@[\w.-]+\/)?[\w-][\w.-]*)["/]/.exec(problem)?.[1];
   if (missing === undefined) return undefined;
   if (builtinModules.includes(missing)) {
@@ -141,9 +181,9 @@ async function componentized() {
   }
 }
 
-/** Replaces the names in `text`, if the plugin sends requests or uses timers. */
+/** Replaces the names in `text`, if the plugin sends requests. */
 function disguised(text) {
-  return parts().some((part) => part === 'http' || part === 'clocks') ? text.replaceAll(NAMES, 'w4si') : text;
+  return parts().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
 }
 
 /** Returns the folder with the WIT under these names. */

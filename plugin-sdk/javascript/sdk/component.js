@@ -10,6 +10,7 @@ import { offered } from './offer.js';
 import { startLoop } from './loop.js';
 import { settle } from './promise.js';
 import { cryptoOf, generator } from './random.js';
+import { refuseLocales } from './web/locale.js';
 
 // The file's top level runs while the component is built. Every call begins
 // with a snapshot of the resulting memory. There is no host yet.
@@ -23,6 +24,7 @@ const entropy = (length) => {
 const ours = new Host(host);
 let draw = Math.random;
 
+refuseLocales();
 Math.random = () => draw();
 globalThis.crypto = cryptoOf(entropy);
 globalThis.console = consoleOf({ log: (level, message) => built && ours.log(level, message) });

@@ -1,6 +1,7 @@
 // The blocks of a result, and their conversion to the contract's records.
 
 import { audienceOf, checkSize } from './check.js';
+import { inspect } from './failure.js';
 
 /**
  * The kinds of blocks, and the members of each; `?` marks optional members. To
@@ -107,9 +108,28 @@ function parse(answer, promised) {
   if (answer instanceof Reply) return answer;
   if (answer === undefined) return new Reply({});
   if (typeof answer === 'string' || answer instanceof Content) return new Reply({ content: answer });
-  if (Array.isArray(answer) && !promised) return new Reply({ content: answer });
-  if (typeof answer === 'object' && answer !== null) return new Reply({ structured: answer });
-  throw new TypeError(`a tool answers with a text, a block, a list of them or an object, not with ${String(answer)}`);
+  if (Array.isArray(answer) && !promised && answer.every(isBlock)) return new Reply({ content: answer });
+  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return new Reply({ structured: answer });
+  const isValue = ['number', 'boolean'].includes(typeof answer) || Array.isArray(answer);
+  if (isValue && !promised) return new Reply({ structured: { result: value(answer) } });
+  throw new TypeError(`a tool answers with a text, a block, a number, a list or an object, not with ${inspect(answer)}`);
+}
+
+const isBlock = (item) => typeof item === 'string' || item instanceof Content;
+
+/** Returns a number, a boolean or a list, unless JSON would replace it by `null`. */
+function value(answer) {
+  if (Array.isArray(answer)) {
+    if (answer.some((item) => item instanceof Content)) {
+      throw new TypeError('a list has either blocks and texts, or values: `reply` returns both');
+    }
+    if (answer.some((item) => item === undefined || typeof item === 'function')) {
+      throw new TypeError('a list has a member that cannot be written as JSON');
+    }
+  } else if (typeof answer === 'number' && !Number.isFinite(answer)) {
+    throw new TypeError(`${answer} cannot be written as JSON`);
+  }
+  return answer;
 }
 
 /** Returns `item` if it is a block, or a block with `item` as its text. */

@@ -1,5 +1,7 @@
 // Failures of calls, with messages that the model reads.
 
+import { inspectValue } from './inspect.js';
+
 /** Thrown by a handler whose arguments match the schema but make no sense. */
 export class InvalidArguments extends Error {
   name = 'InvalidArguments';
@@ -40,14 +42,7 @@ function sentence(error) {
   return isPlain ? own : `${error.name}: ${own}`;
 }
 
-/** Returns any value as one line for people. */
+/** Returns any value as text for people. */
 export function inspect(value) {
-  if (typeof value === 'string') return value;
-  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    // A cycle or a bigint, which JSON does not support.
-    return Object.prototype.toString.call(value);
-  }
+  return typeof value === 'string' ? value : inspectValue(value);
 }

@@ -181,11 +181,11 @@ export declare function reply<T extends object | undefined = undefined>(parts: {
 /**
  * The types that a handler may return. With an `output`, that is the object that it
  * describes. Without one, it is a text, a block, several blocks, an object, or
- * nothing. Use `reply` for an answer with both.
+ * nothing. A number, a boolean or any other list becomes `{ result: … }`. Use `reply` for an answer with both.
  */
 export type Answer<O> = O extends Fields | Schema<any>
   ? Infer<O> | Reply<Infer<O>>
-  : string | Content | (string | Content)[] | object | Reply<any> | void;
+  : string | Content | (string | Content)[] | object | number | boolean | Reply<any> | void;
 
 /** The severity of a log message. */
 export type Level = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';

@@ -103,14 +103,23 @@ test('half a surrogate pair becomes U+FFFD, and nothing else changes', async () 
 
 test('an answer that cannot cross is a failure that says why', async () => {
   const cases = [
-    [5, /answers with a text, a block, a list of them or an object, not with 5/],
+    [5n, /answers with a text, a block, a number, a list or an object, not with 5n/],
+    [NaN, /NaN cannot be written as JSON/],
+    [[1, undefined], /cannot be written as JSON/],
+    [[text('a'), 1], /either blocks and texts, or values/],
     [null, /not with null/],
-    [[1], /a block is a text, or made by/],
     [{ n: 1n }, /BigInt/],
     [reply({ structured: () => {} }), /a function cannot be written as JSON/],
   ];
   for (const [answer, expected] of cases) assert.match((await answered(answer)).failure.message, expected);
   assert.match((await answered('text', { n: t.integer() })).failure.message, /without the object that it promises/);
+});
+
+test('a number, a boolean or a list of values is the member `result`', async () => {
+  for (const value of [5, false, [1, 2], [{ a: 1 }, { a: 2 }], [null]]) {
+    assert.deepEqual((await answered(value)).structured, { result: value });
+  }
+  assert.deepEqual((await answered([])).content, []);
 });
 
 test('a block of wrong parts is refused where it is made', () => {

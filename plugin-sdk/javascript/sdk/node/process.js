@@ -1,0 +1,22 @@
+// The part of Node's `process` that libraries read. A plugin has no environment variables.
+
+export const process = {
+  env: {},
+  argv: [],
+  execArgv: [],
+  version: '',
+  versions: {},
+  platform: 'wasi',
+  browser: true,
+  cwd: () => '/',
+  nextTick: (job, ...args) => queueMicrotask(() => job(...args)),
+  emitWarning: (warning) => console.warn(String(warning)),
+  on() {
+    return process;
+  },
+  once() {
+    return process;
+  },
+};
+
+export default process;

@@ -1,0 +1,1 @@
+module.exports = { ...require('url/url.js'), URL, URLSearchParams };

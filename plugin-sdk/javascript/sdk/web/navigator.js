@@ -1,0 +1,1 @@
+export const navigator = Object.freeze({ userAgent: 'Toolbay' });

@@ -1,0 +1,3 @@
+import clone from '@ungap/structured-clone';
+
+export const structuredClone = (value) => clone(value);
