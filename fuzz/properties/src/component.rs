@@ -283,7 +283,7 @@ fn judge(answer: &CallResult) {
         }
         Err(CallFailure::Call(CallError::Cancelled | CallError::Stopped)) => {
             unreachable!("nobody cancelled it")
-        },
+        }
     }
 }
 
