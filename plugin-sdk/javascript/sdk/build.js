@@ -56,7 +56,11 @@ async function bundled() {
   try {
     let { metafile } = await bundledWith([], missing);
     // Found only in the files that are bundled.
-    const names = await aliased(Object.keys(metafile.inputs));
+    const names = await aliased(
+      Object.values(metafile.outputs).flatMap(({ inputs }) =>
+        Object.keys(inputs).filter((file) => inputs[file].bytesInOutput > 0),
+      ),
+    );
     if (names.length > 0) ({ metafile } = await bundledWith(names, missing));
     note(metafile, missing);
     return Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));

@@ -76,6 +76,11 @@ export function nodeModules(missing) {
         missing.set(`${name} ${importer}`, { name, importer: relative('.', importer) });
         return { path: name, namespace: 'missing', sideEffects: false };
       });
+      // Without this, every plugin contains it.
+      build.onResolve({ filter: /^buffer\/index\.js$/ }, async ({ path, kind, resolveDir, pluginData }) => {
+        if (pluginData === SDK) return undefined;
+        return { ...(await build.resolve(path, { kind, resolveDir, pluginData: SDK })), sideEffects: false, pluginData: undefined };
+      });
       // The tables of internationalized names are larger than the rest of `URL`.
       build.onResolve({ filter: /^tr46$/ }, ({ importer }) =>
         /[\\/]whatwg-url[\\/]/.test(importer) ? { path: join(SDK, 'web/idna.cjs') } : undefined,
