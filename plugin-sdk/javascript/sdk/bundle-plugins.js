@@ -12,7 +12,7 @@ const SDK = dirname(fileURLToPath(import.meta.url));
 /** The modules of Node that work in a plugin, and the file or package of each. */
 const NODE_MODULES = {
   assert: 'assert/build/assert.js',
-  'assert/strict': 'assert/build/assert.js',
+  'assert/strict': './node/assert-strict.cjs',
   buffer: 'buffer/index.js',
   crypto: './node/crypto.cjs',
   events: 'events/events.js',

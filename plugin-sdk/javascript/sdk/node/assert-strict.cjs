@@ -1,0 +1,1 @@
+module.exports = require('assert/build/assert.js').strict;
