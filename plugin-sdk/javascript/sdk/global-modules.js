@@ -7,6 +7,12 @@
 
 /** The module of each global, relative to the folder of the SDK. */
 export const GLOBALS = {
+  // The bundler loads the modules in this order, each of them after those that it is still loading.
+  // `URL` needs `TextEncoder` while it loads, so it must be the first: then it waits for the others.
+  URL: 'web/url.js',
+  URLSearchParams: 'web/url.js',
+  TextDecoder: 'web/encoding.js',
+  TextEncoder: 'web/encoding.js',
   fetch: 'fetch.js',
   ...rows('timers.js', [
     'clearImmediate',
@@ -47,10 +53,6 @@ export const GLOBALS = {
     'WritableStreamDefaultController',
     'WritableStreamDefaultWriter',
   ]),
-  TextDecoder: 'web/encoding.js',
-  TextEncoder: 'web/encoding.js',
-  URL: 'web/url.js',
-  URLSearchParams: 'web/url.js',
   structuredClone: 'web/structured-clone.js',
   Buffer: 'web/buffer.js',
   navigator: 'web/navigator.js',
