@@ -6,8 +6,7 @@ import kotlin.wasm.ExperimentalWasmInterop
 import kotlin.wasm.WasmExport
 import kotlin.wasm.unsafe.Pointer
 import kotlin.wasm.unsafe.UnsafeWasmMemoryApi
-// The plugin's list of tools: `val tools = listOf(…)` in a file of `src/` without a package.
-import tools as pluginTools
+import tools as pluginTools // Declare `val tools = listOf(…)` in a file of `src/` without a package.
 
 // The records of the contract, `wit/plugin.wit`, in the canonical ABI.
 private const val TOOL_SIZE = 84
