@@ -21,18 +21,14 @@ fn check(folder: &Folder, args: &[&str]) -> CommandOutput {
 
 /// Returns the status of the first check of this subject.
 fn status<'a>(report: &'a Value, subject: &str) -> (&'a str, &'a str) {
-    report["checks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|check| check["subject"] == subject)
-        .map(|check| {
-            (
-                check["status"].as_str().unwrap(),
-                check["message"].as_str().unwrap(),
-            )
-        })
-        .unwrap_or_else(|| panic!("{subject} in {report}"))
+    let checks = report["checks"].as_array().unwrap();
+    let Some(check) = checks.iter().find(|check| check["subject"] == subject) else {
+        panic!("{subject} in {report}");
+    };
+    (
+        check["status"].as_str().unwrap(),
+        check["message"].as_str().unwrap(),
+    )
 }
 
 fn report(outcome: &CommandOutput) -> Value {

@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 "permissions.htp = []\nreasons.htp = \"x\"",
-                "permissions.htp",
+                "unknown key `htp`",
             ),
             (
                 "secrets.a.header = \"A\"\nreasons.\"secrets.a\" = \"x\"",

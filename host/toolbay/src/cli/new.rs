@@ -135,16 +135,17 @@ static KOTLIN_KIT: LanguageKit = kit!(
 );
 
 /// Folders that compilers and package managers create. They are not copied.
-const GENERATED_FOLDERS: [&str; 8] = [
+const GENERATED_FOLDERS: [&str; 6] = [
     "node_modules",
     "__pycache__",
     ".venv",
     "target",
     "zig-out",
     ".zig-cache",
-    "build",
-    "packages",
 ];
+
+/// Folders that builds create directly in a project. An SDK can have a folder of the same name.
+const PROJECT_OUTPUT_FOLDERS: [&str; 2] = ["build", "packages"];
 
 impl Language {
     fn kit(self) -> &'static LanguageKit {
@@ -298,6 +299,11 @@ fn project_files(
     };
     let mut files = Vec::new();
     collect_files(template, template.path(), &mut files);
+    files.retain(|(path, _)| {
+        !PROJECT_OUTPUT_FOLDERS
+            .iter()
+            .any(|folder| path.starts_with(folder))
+    });
     for (path, content) in &mut files {
         *path = PathBuf::from(fill_placeholders(&path.to_string_lossy(), name));
         if let Ok(text) = std::str::from_utf8(content) {

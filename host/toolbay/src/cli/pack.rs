@@ -1,6 +1,7 @@
 //! `toolbay pack`: makes an archive of a plugin and everything that belongs to it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -34,11 +35,10 @@ pub(super) fn run(paths: &[PathBuf], output: &Path) -> anyhow::Result<ExitCode> 
     let path = output.join(archive.file_name());
     write_atomically(&path, &bytes, fs::Permissions::from_mode(0o644))
         .with_context(|| format!("failed to write {}", printable_path(&path)))?;
-    let names: String = archive
-        .files
-        .keys()
-        .map(|path| format!("    {path}\n"))
-        .collect();
+    let names = archive.files.keys().fold(String::new(), |mut names, path| {
+        let _ = writeln!(names, "    {path}");
+        names
+    });
     print(&format!(
         "{}\n{names}sha256 {}\n",
         printable_path(&path),

@@ -215,12 +215,15 @@ pub(super) fn print_clients(
     Ok(ExitCode::SUCCESS)
 }
 
+/// The name of a server, and its entry.
+type NamedEntry = (String, Map<String, Value>);
+
 /// A server in the configuration of a client that starts this program, or connects to it.
 pub(in crate::cli) struct InstalledServer {
     pub(in crate::cli) client: &'static ClientConfiguration,
     pub(in crate::cli) file: PathBuf,
     /// The entry's name and content, or the reason why the configuration cannot be read.
-    pub(in crate::cli) entry: Result<(String, Map<String, Value>), String>,
+    pub(in crate::cli) entry: Result<NamedEntry, String>,
 }
 
 /// Returns the servers of Toolbay in all existing configurations, under any name, and the
@@ -250,9 +253,7 @@ pub(in crate::cli) fn installed_servers(environment: &PathEnvironment) -> Vec<In
 }
 
 /// Returns the names and entries of the servers of Toolbay in a configuration.
-fn read_servers(
-    location: &ConfigurationPath,
-) -> Result<Vec<(String, Map<String, Value>)>, FileError> {
+fn read_servers(location: &ConfigurationPath) -> Result<Vec<NamedEntry>, FileError> {
     let file = ConfigFile::read(&location.file)?;
     let document = ConfigurationText::parse(location.entry_format, file.text().unwrap_or_default())
         .map_err(|mistake| FileError::Mistake(mistake, file.path().to_owned()))?;

@@ -53,7 +53,7 @@ pub(super) fn export(config: &Config, plugin: Option<&str>) -> anyhow::Result<Ex
             if plugin.is_some_and(|plugin| plugin != owner.plugin) {
                 continue;
             }
-            for (name, _) in &owner.buckets {
+            for name in owner.buckets.keys() {
                 let line = StateLine {
                     plugin: owner.plugin.clone(),
                     caller: owner.caller.clone(),
