@@ -318,8 +318,8 @@ fn progress_is_shown_as_a_bar_on_a_terminal() {
 fn a_starting_server_logs_the_plugins_that_it_waits_for() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
-    // Compilers have a low priority: on a busy machine, none ends by itself in time.
-    let mut server = StdioServer::start_with_config(&folder, &config(""));
+    // With the default limit, the compiler can end before the server logs what it waits for.
+    let mut server = StdioServer::start_with_config(&folder, &config("memory = \"8GiB\"\n"));
     server.wait_until_listed(&["a"]);
     server
         .log

@@ -404,7 +404,13 @@ fn a_url_is_downloaded_and_its_digest_is_verified() {
     let folder = Folder::new();
     let at = project(&folder);
     let packed = toolbay(&folder, &["pack", &at, "--output", &at]);
-    let digest = packed.stdout.trim().rsplit_once(' ').unwrap().1.to_owned();
+    let digest = packed
+        .raw_stdout
+        .trim()
+        .rsplit_once(' ')
+        .unwrap()
+        .1
+        .to_owned();
     let site = serve(fs::read(format!("{at}/mine-1.2.0.bay")).unwrap());
     for (path, expected) in [
         (

@@ -108,6 +108,8 @@ function bundledWith(names, missing) {
     logLevel: 'silent',
     mainFields: ['browser', 'module', 'main'],
     metafile: true,
+    // The SDK can be a link, from whose target the project's packages are not found.
+    nodePaths: [resolve('node_modules')],
     platform: 'browser',
     plugins: [aliases, provided.plugin, nodeModules(missing)],
     sourcemap: 'external',
