@@ -385,6 +385,7 @@ fn new_lists_the_languages_and_asks_on_a_terminal() {
         c           Uses zig cc or clang
         cpp         Uses zig c++ or clang
         zig         Uses the Zig compiler
+        kotlin      Uses the Kotlin compiler, from Maven Central
     ");
     let asked = toolbay_on_terminal(&folder, &["new", at], "go\n");
     assert!(
