@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.support import TestCase
-from toolbay.build import componentize, library, natives
+from toolbay.build import componentize, natives
 from toolbay.build.errors import NativeImportError
 
 ROOT = Path(__file__).parent.parent
@@ -199,19 +199,3 @@ class ShortenedTest(TestCase):
 
     def test_no_output_is_said(self) -> None:
         self.assertEqual(componentize.shortened(""), "componentize-py failed without a message")
-
-
-class LibraryTest(TestCase):
-    def test_the_library_is_the_same_each_time(self) -> None:
-        self.assertTrue(library.make().startswith(b"\0asm\1\0\0\0"))
-        self.assertEqual(library.make(), library.make())
-
-    def test_every_project_has_the_same_requirements(self) -> None:
-        requirements = (ROOT / "template/requirements.txt").read_text()
-        # The library knows where this version has two variables.
-        self.assertIn("componentize-py==0.25.1\n", requirements)
-        self.assertEqual(requirements, (ROOT / "plain/requirements.txt").read_text())
-
-    def test_the_environment_is_in_it(self) -> None:
-        for name, value in library.ENVIRONMENT.items():
-            self.assertIn(f"{name}\0{value}\0".encode(), library.make())

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import library, packages
+from . import packages
 from .errors import BuildError
 from .guest import archive
 
@@ -37,7 +37,6 @@ def run(
         stage = Path(name)
         folder = stage / "build"
         shutil.copytree(_GUEST, folder / "toolbay_guest", ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "toolbay_memory.abi3.so").write_bytes(library.make())
         stand_ins = {
             path: file.read_bytes() for path, file in packages.files(_GUEST, f"{packages.BUILD}/toolbay_guest")
         }

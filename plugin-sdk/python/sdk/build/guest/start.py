@@ -1,21 +1,22 @@
 """The module from which `componentize-py` builds a component: imports the plugin from the archive.
 
 It runs once, while the plugin is built, and the component is a snapshot of the
-memory at the end. After `_prepare`, no import reads the build's folders, and
-almost nothing that differs between two builds remains in memory.
+memory at the end. After `_prepare`, no import reads the build's folders.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
+import linecache
 import logging
 import os
 import sys
 from types import ModuleType
 from typing import Any
 
-from . import files, memory, modules, standard_library
+from . import files, modules, standard_library
 from .archive import Archive
 
 #: Where the build mounts this package and its archive.
@@ -46,10 +47,7 @@ def _prepare() -> tuple[dict[str, Any], modules.MissingFinder]:
     return settings, missing
 
 
-# What the start of the interpreter left differs between builds.
-memory.begin()
 _settings, _missing = _prepare()
-memory.clear()
 
 for _name in _settings["first"]:
     importlib.import_module(_name)
@@ -57,14 +55,17 @@ _module: ModuleType = importlib.import_module(_settings["module"])
 
 
 def _finish() -> None:
-    """Removes what differs between builds. Runs last, when no more modules are imported."""
+    """Ends the build. Runs last, when no more modules are imported."""
     import random
 
     _missing.is_running = True
     # The runtime seeds it again in each call.
     random.seed(0)
     logging._startTime = 0  # type: ignore[attr-defined]
-    memory.end()
+    # The build's folders are not there in a call.
+    sys.path_importer_cache.clear()
+    linecache.clearcache()
+    gc.collect()
 
 
 def __getattr__(name: str) -> Any:
