@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { builtinModules, createRequire, SourceMap } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { aliased, globals, importChain, installed, nodeModules } from './bundle-plugins.js';
+import { aliased, globals, importChain, installed, nodeModules, ownModules } from './bundle-plugins.js';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
@@ -111,7 +111,7 @@ function bundledWith(names, missing) {
     // The SDK can be a link, from whose target the project's packages are not found.
     nodePaths: [resolve('node_modules')],
     platform: 'browser',
-    plugins: [aliases, provided.plugin, nodeModules(missing)],
+    plugins: [ownModules(), aliases, provided.plugin, nodeModules(missing)],
     sourcemap: 'external',
     // The engine's version, except for asynchronous functions: see promise.js.
     target: 'es2024',

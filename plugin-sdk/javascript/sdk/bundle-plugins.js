@@ -106,6 +106,21 @@ export function nodeModules(missing) {
   };
 }
 
+/** Takes every module of the SDK from the folder of this file: another copy would have a state of its own. */
+export function ownModules() {
+  const { exports } = JSON.parse(readFileSync(join(SDK, 'package.json'), 'utf8'));
+  return {
+    name: 'own-modules',
+    setup(build) {
+      build.onResolve({ filter: /^toolbay(\/|$)/ }, ({ path, importer, kind }) => {
+        const target = exports[`.${path.slice('toolbay'.length)}`];
+        const file = typeof target === 'string' ? target : target?.default;
+        return file === undefined ? undefined : build.resolve(file, { resolveDir: SDK, importer, kind });
+      });
+    },
+  };
+}
+
 /** Returns the map in the field `browser` of the package that contains `file`. */
 function browserField(file) {
   for (let folder = dirname(file); isPackage(`${folder}/`); folder = dirname(folder)) {

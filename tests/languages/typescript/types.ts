@@ -68,8 +68,9 @@ tool({ name: 'b', handler: () => ({ n: 1 }) });
 tool({ name: 'b', handler: async () => [text('a'), 'b', audio(new ArrayBuffer(1), 'audio/wav')] });
 tool({ name: 'b', handler: () => [resource('memo:a', 'a'), resourceLink('memo:b', 'b', { size: 1 })] });
 tool({ name: 'b', input: t.object({ x: t.string() }), handler: ({ x }) => x.trim() });
-// @ts-expect-error: a number is not an answer
 tool({ name: 'b', handler: () => 5 });
+// @ts-expect-error: a symbol is not an answer
+tool({ name: 'b', handler: () => Symbol('a') });
 // @ts-expect-error: a field is described by `t`
 tool({ name: 'b', input: { x: 'string' }, handler: () => 'one' });
 // @ts-expect-error: `desc` is not an option
@@ -107,7 +108,6 @@ await call(all, { at: null, sizes: {}, raw: { a: 1 } });
 (await call(any)).structured.anything;
 
 console.log(crypto.randomUUID(), performance.now(), new Set([1]).union(new Set([2])));
-// @ts-expect-error: a plugin has no timers
 setTimeout(() => {}, 1);
 // @ts-expect-error: nor pages
 document;
