@@ -356,7 +356,7 @@ fn write_imports(out: &mut String, findings: &CheckFindings) {
     }
     if own.is_empty() {
         let _ = match findings.toolchain {
-            Some(_) => writeln!(out, "    none of its own"),
+            Some(_) => writeln!(out, "    only those of its toolchain"),
             None => writeln!(
                 out,
                 "    none: it needs nothing, and can use only its own memory"
