@@ -11,7 +11,7 @@ use flate2::bufread::GzDecoder;
 use tar::{Archive, EntryType};
 use toolbay_model::text::clean_line;
 
-use crate::plugin_archive::{ArchiveError, refused};
+use crate::archive_error::{ArchiveError, refused};
 
 /// Maximum number of files.
 const MAX_FILES: usize = 2_000;

@@ -6,7 +6,7 @@ use std::io;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
-use crate::plugin_archive::{ArchiveError, MANIFEST_FILE, refused};
+use crate::archive_error::{ArchiveError, MANIFEST_FILE, refused};
 
 /// The operating system in the header of gzip: unknown.
 const UNKNOWN_SYSTEM: u8 = 255;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolbay_model::text::clean_line;
 use toolbay_settings::similar_name::fold_name;
 
+use crate::archive_error::{ArchiveError, MANIFEST_FILE, MAX_SHOWN_PATH_BYTES, refused};
 use crate::archive_reader::{ArchiveLimits, read_entries};
 use crate::archive_writer;
 use crate::component_sections::read_manifest;
@@ -13,17 +14,6 @@ use crate::plugin_manifest::PluginManifest;
 
 /// Version of the format of archives.
 const FORMAT: i64 = 1;
-
-/// The file with the metadata of the archive.
-pub(crate) const MANIFEST_FILE: &str = "plugin.toml";
-
-/// Maximum length of a path in a message, in bytes.
-const MAX_SHOWN_PATH_BYTES: usize = 200;
-
-/// The reason why an archive cannot be used. The text is one line, without control characters.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ArchiveError(pub(crate) String);
 
 /// A plugin with everything that belongs to it: the content of a `.bay` file. It contains no grant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,14 +164,6 @@ impl PluginArchive {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the error for a file of an archive.
-pub(crate) fn refused(path: &str, why: &str) -> ArchiveError {
-    ArchiveError(format!(
-        "{:?} is refused: {why}",
-        clean_line(path, MAX_SHOWN_PATH_BYTES)
-    ))
 }
 
 fn parse_manifest(bytes: &[u8]) -> Result<(String, PluginManifest), String> {

@@ -13,7 +13,7 @@ use crate::call_history::CallHistory;
 use crate::call_note::CallNote;
 use crate::denials::{DenialLog, DenialNote};
 use crate::log_lines::LogLines;
-use crate::running_calls::{RunningCall, RunningCalls};
+use crate::running_calls::{RunningCall, RunningCallEntry, RunningCalls, SharedRunningCalls};
 
 /// Capacity of the queue of finished calls.
 const CALL_QUEUE_CAPACITY: usize = 4_096;
@@ -40,7 +40,7 @@ pub struct ServerActivity {
     denial_log: Mutex<DenialLog>,
     approvals: Mutex<ApprovalQueue>,
     log: Mutex<LogLines>,
-    running: Mutex<RunningCalls>,
+    running: SharedRunningCalls,
     /// Start of the recording, in words.
     since: &'static str,
 }
@@ -56,7 +56,7 @@ impl Default for ServerActivity {
             denial_log: Mutex::default(),
             approvals: Mutex::default(),
             log: Mutex::default(),
-            running: Mutex::default(),
+            running: SharedRunningCalls::default(),
             since: "the server started",
         }
     }
@@ -129,6 +129,11 @@ impl ServerActivity {
         }
         history.lost = self.lost_calls.load(Ordering::Relaxed);
         history
+    }
+
+    /// Records that a call of `tool` begins. The call is listed until the entry is dropped.
+    pub fn start_call(&self, caller: &str, tool: &str) -> RunningCallEntry {
+        RunningCallEntry::new(&self.running, caller, tool)
     }
 
     /// Returns the running calls. The lock is held for a few instructions.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::activity::ServerActivity;
 use crate::call_note::truncate_name;
 
 /// A call that has not ended.
@@ -23,6 +23,9 @@ pub struct RunningCall {
     /// Time at which the call arrived.
     pub started_at: SystemTime,
 }
+
+/// All running calls. The lock is held for a few instructions.
+pub(crate) type SharedRunningCalls = Arc<Mutex<RunningCalls>>;
 
 /// All running calls, by number. Their number is bounded by the places of callers and queues.
 #[derive(Debug, Default)]
@@ -72,18 +75,18 @@ impl RunningCalls {
 /// The entry of a running call, which is removed on drop.
 #[derive(Debug)]
 pub struct RunningCallEntry {
-    activity: Arc<ServerActivity>,
+    running: SharedRunningCalls,
     id: u64,
     stop: Arc<Notify>,
 }
 
 impl RunningCallEntry {
     /// Adds an entry for a call of `tool`.
-    pub fn new(activity: &Arc<ServerActivity>, caller: &str, tool: &str) -> Self {
+    pub(crate) fn new(running: &SharedRunningCalls, caller: &str, tool: &str) -> Self {
         let stop = Arc::<Notify>::default();
-        let id = activity.lock_running().add(caller, tool, Arc::clone(&stop));
+        let id = running.lock().add(caller, tool, Arc::clone(&stop));
         Self {
-            activity: Arc::clone(activity),
+            running: Arc::clone(running),
             id,
             stop,
         }
@@ -91,7 +94,7 @@ impl RunningCallEntry {
 
     /// Sets the plugin that handles the call.
     pub fn set_plugin(&self, plugin: &str) {
-        if let Some((call, _)) = self.activity.lock_running().calls.get_mut(&self.id) {
+        if let Some((call, _)) = self.running.lock().calls.get_mut(&self.id) {
             call.plugin = Some(truncate_name(plugin.to_owned()));
         }
     }
@@ -104,7 +107,7 @@ impl RunningCallEntry {
 
 impl Drop for RunningCallEntry {
     fn drop(&mut self) {
-        self.activity.lock_running().calls.remove(&self.id);
+        self.running.lock().calls.remove(&self.id);
     }
 }
 
@@ -114,28 +117,28 @@ mod tests {
 
     #[test]
     fn a_call_is_listed_until_its_entry_is_dropped() {
-        let activity = Arc::<ServerActivity>::default();
-        let first = RunningCallEntry::new(&activity, "stdio", "one");
-        let second = RunningCallEntry::new(&activity, "token:ci", "two\u{1b}[1m");
+        let running = SharedRunningCalls::default();
+        let first = RunningCallEntry::new(&running, "stdio", "one");
+        let second = RunningCallEntry::new(&running, "token:ci", "two\u{1b}[1m");
         second.set_plugin("p");
-        let (calls, count) = activity.lock_running().oldest(1);
+        let (calls, count) = running.lock().oldest(1);
         assert_eq!((calls[0].tool.as_str(), calls.len(), count), ("one", 1, 2));
-        let listed = activity.lock_running().get(second.id).unwrap().clone();
+        let listed = running.lock().get(second.id).unwrap().clone();
         assert_eq!(
             (listed.tool.as_str(), listed.plugin.as_deref()),
             ("two", Some("p"))
         );
         drop(first);
-        assert_eq!(activity.lock_running().oldest(9).1, 1);
+        assert_eq!(running.lock().oldest(9).1, 1);
         drop(second);
-        assert_eq!(activity.lock_running().oldest(9).1, 0);
+        assert_eq!(running.lock().oldest(9).1, 0);
     }
 
     #[tokio::test]
     async fn a_stop_signal_is_stored_and_reaches_only_its_call() {
-        let activity = Arc::<ServerActivity>::default();
-        let entries = ["a", "b"].map(|tool| RunningCallEntry::new(&activity, "stdio", tool));
-        assert!(activity.lock_running().stop(entries[1].id).is_some());
+        let running = SharedRunningCalls::default();
+        let entries = ["a", "b"].map(|tool| RunningCallEntry::new(&running, "stdio", tool));
+        assert!(running.lock().stop(entries[1].id).is_some());
         entries[1].stop_signal().notified().await;
         let other = entries[0].stop_signal();
         assert!(
@@ -145,6 +148,6 @@ mod tests {
         );
         let id = entries[0].id;
         drop(entries);
-        assert!(activity.lock_running().stop(id).is_none());
+        assert!(running.lock().stop(id).is_none());
     }
 }

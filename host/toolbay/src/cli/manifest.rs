@@ -28,9 +28,11 @@ pub(super) fn project_manifest(project: &ProjectFile) -> anyhow::Result<PluginMa
 pub(super) fn parse_proposal(proposal: &ProposedGrant) -> Result<Grant, String> {
     let parsed = Grant::parse("proposal", &proposal.checkable_text(), Path::new(""));
     // The position is that of a text that nobody sees.
-    parsed.map_err(|why| match why.splitn(4, ':').nth(3) {
-        Some(mistake) => mistake.trim().to_owned(),
-        None => why,
+    parsed.map_err(|why| {
+        let mistake = why.strip_prefix("proposal:").unwrap_or(&why);
+        let mistake =
+            mistake.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | ' '));
+        mistake.to_owned()
     })
 }
 

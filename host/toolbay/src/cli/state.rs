@@ -1,35 +1,30 @@
 //! `toolbay state`: shows, copies and deletes the state of plugins.
 
+mod access;
 mod transfer;
 
 use std::fmt::Write as _;
-use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::anyhow;
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use toolbay_catalog::Grant;
-use toolbay_model::CallerIdentity;
 use toolbay_model::text::{clean_line, format_thousands};
 use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{
-    OwnerUsage, QuotaUsage, StateBucket, StateDatabase, StateError, StateOwner, StateStore as _,
-    UnmeteredPayer,
+    OwnerUsage, QuotaUsage, StateBucket, StateOwner, StateStore as _, UnmeteredPayer,
 };
 
+use self::access::{granted_quota, open_database, parse_caller, with_error_details};
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_bytes, print_json};
 use crate::config::Config;
 
 /// Maximum size of a printed name, in bytes. Plugins choose the names of buckets.
 const MAX_NAME_BYTES: usize = 300;
-
-/// Maximum size of a grant that is read, in bytes.
-const MAX_GRANT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
@@ -204,47 +199,6 @@ fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<Exi
     };
     print(&format!("deleted {}\n", format_usage(cleared)));
     Ok(ExitCode::SUCCESS)
-}
-
-fn parse_caller(name: &str) -> anyhow::Result<CallerIdentity> {
-    CallerIdentity::from_name(name).with_context(|| {
-        format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
-    })
-}
-
-/// Returns the database of the state.
-fn open_database(config: &Config) -> anyhow::Result<StateDatabase> {
-    match config.database() {
-        Some(database) => Ok(database),
-        None => {
-            bail!("the server keeps no state: state.folder is empty, or there is no home folder")
-        }
-    }
-}
-
-/// Converts an error to one with the details that an operator needs.
-fn with_error_details<T>(result: Result<T, StateError>) -> anyhow::Result<T> {
-    result.map_err(|error| anyhow!("{}", error.details()))
-}
-
-/// Returns the state that the grant of a plugin allows. `None` if the grant allows none, or is
-/// missing or invalid.
-fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
-    // A name from a copy must not lead to another folder.
-    if plugin.contains('/') {
-        return None;
-    }
-    let name = format!("{plugin}.toml");
-    let mut text = String::new();
-    std::fs::File::open(config.plugins.join(&name))
-        .ok()?
-        .take(MAX_GRANT_BYTES)
-        .read_to_string(&mut text)
-        .ok()?;
-    Grant::parse(&name, &text, &config.plugins)
-        .ok()?
-        .permissions
-        .state
 }
 
 fn write_usage(out: &mut String, usage: &OwnerUsage, quota: Option<&StateGrant>) {

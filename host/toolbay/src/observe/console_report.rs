@@ -55,7 +55,7 @@ impl ConsoleReport {
         };
         Self {
             activity: Arc::clone(watch),
-            entry: RunningCallEntry::new(watch, caller, tool),
+            entry: watch.start_call(caller, tool),
             began: Instant::now(),
             caller: short(caller),
             tool: short(tool),

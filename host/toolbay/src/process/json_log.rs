@@ -11,7 +11,8 @@ use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::logging::MAX_VALUE_BYTES;
+/// Maximum length of a message or field in the log, in bytes.
+pub(super) const MAX_VALUE_BYTES: usize = 8_000;
 
 /// Format of an event: one JSON object per line, with `time`, `level`, `target` and `message`, and
 /// the fields of the event and of its spans as further members.

@@ -23,7 +23,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry};
 
-use crate::process::json_log::JsonEventFormat;
+use crate::process::json_log::{JsonEventFormat, MAX_VALUE_BYTES};
 use crate::process::log_export::LogExportLayer;
 use crate::process::stderr::{StderrWriter, print_message};
 
@@ -63,9 +63,6 @@ const QUIET_DIRECTIVES: [&str; 1] = ["notify=error"];
 /// Directives that hide what a plugin reports during a call, for a command that prints that itself.
 /// A filter that names the same target overrides them.
 const PRINTED_DIRECTIVES: [&str; 2] = ["toolbay::guest=off", "toolbay::denied=off"];
-
-/// Maximum length of a message or field in the log, in bytes.
-pub(super) const MAX_VALUE_BYTES: usize = 8_000;
 
 /// Checks a log filter.
 ///

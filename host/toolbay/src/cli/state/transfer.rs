@@ -17,7 +17,7 @@ use toolbay_state::{
     UnmeteredPayer,
 };
 
-use super::{granted_quota, open_database, parse_caller, with_error_details};
+use super::access::{granted_quota, open_database, parse_caller, with_error_details};
 use crate::cli::common::block_on;
 use crate::cli::output::{print, print_verbatim};
 use crate::config::Config;
