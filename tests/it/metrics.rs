@@ -423,7 +423,10 @@ fn start_and_count_compilations(
     config: &str,
     refused: u64,
 ) -> (HttpServer, [u64; 2]) {
-    let config = format!("{config}\n[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
+    // With so much memory, the slow component reaches the limit of processor time first.
+    let config = format!(
+        "{config}\n[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\nmemory = \"8GiB\"\n"
+    );
     let server = HttpServer::start_with_config(folder, &config).wait_until_ready();
     let metrics = wait_until(&server, "some are refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == refused
@@ -467,7 +470,9 @@ fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
 #[test]
 fn a_plugin_that_the_compile_command_refused_is_not_compiled_by_the_server() {
     let folder = Folder::with("empty.wasm", b"\0asm\x0d\0\x01\0");
-    folder.write_config("[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
+    folder.write_config(
+        "[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\nmemory = \"8GiB\"\n",
+    );
     let [first, second] = [(); 2].map(|()| ToolbayCommand::new(&folder).args(["compile"]).run());
     assert_eq!(first.code, 1, "{first}");
     assert_eq!(
