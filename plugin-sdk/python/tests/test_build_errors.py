@@ -199,3 +199,10 @@ class ShortenedTest(TestCase):
 
     def test_no_output_is_said(self) -> None:
         self.assertEqual(componentize.shortened(""), "componentize-py failed without a message")
+
+
+class RequirementsTest(TestCase):
+    def test_every_project_has_the_same_requirements(self) -> None:
+        requirements = (ROOT / "template/requirements.txt").read_text()
+        self.assertIn("componentize-py==0.25.1\n", requirements)
+        self.assertEqual(requirements, (ROOT / "plain/requirements.txt").read_text())
