@@ -53,12 +53,14 @@ impl ConsoleReport {
                 .unwrap_or_default()
                 .to_owned()
         };
+        // Before anything copies them, because clients choose names.
+        let (caller, tool) = (short(caller), short(tool));
         Self {
             activity: Arc::clone(watch),
-            entry: watch.start_call(caller, tool),
+            entry: watch.start_call(&caller, &tool),
             began: Instant::now(),
-            caller: short(caller),
-            tool: short(tool),
+            caller,
+            tool,
             plugin: None,
             arguments: None,
             includes_contents: contents,
