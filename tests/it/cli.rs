@@ -28,6 +28,8 @@ fn help() {
         "dev",
         "pack",
         "add",
+        "lock",
+        "diff",
         "compile",
         "optimize",
         "install",

@@ -51,6 +51,7 @@ mod limits;
 mod load;
 mod loading;
 mod location;
+mod lock;
 mod memory;
 mod meta;
 mod metrics;

@@ -60,6 +60,7 @@ const CONFIG_PAGES: &[(&str, &str)] = &[
     ("results", "large-results"),
     ("metrics", "metrics"),
     ("console", "console"),
+    ("lock", "lock"),
     ("record", "replay"),
     ("otel", "opentelemetry"),
 ];

@@ -133,6 +133,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("secrets", &["model", "policy"]),
     ("guest-mcp", &["model"]),
     ("bundle", &["model", "settings"]),
+    ("lock", &["model", "settings"]),
     (
         "sandbox",
         &[
@@ -150,7 +151,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     (
         "catalog",
         &[
-            "model", "settings", "schema", "policy", "secrets", "sandbox", "confine",
+            "model", "settings", "schema", "policy", "secrets", "lock", "sandbox", "confine",
         ],
     ),
     ("install", &["settings"]),
@@ -172,6 +173,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "confine",
             "console",
             "install",
+            "lock",
             "mcp",
             "otel",
             "outgoing",

@@ -61,6 +61,29 @@ pub enum AuditEvent {
         /// The reason.
         reason: String,
     },
+    /// A version of a plugin was not put into service because it differs from the lock file. The
+    /// digests without a prefix are those of the version in service, if any.
+    Held {
+        /// The plugin and its digests.
+        #[serde(flatten)]
+        plugin: PluginRecord,
+        /// Digest of the component that is held; `None` if there are only plain files.
+        #[serde(
+            rename = "held_plugin_sha256",
+            serialize_with = "digest",
+            skip_serializing_if = "Option::is_none"
+        )]
+        component: Option<Digest>,
+        /// Digest of the grant that is held; `None` if there is none.
+        #[serde(
+            rename = "held_grant_sha256",
+            serialize_with = "digest",
+            skip_serializing_if = "Option::is_none"
+        )]
+        grant: Option<Digest>,
+        /// The differences.
+        reason: String,
+    },
     /// A plugin was taken out of service because its file was deleted.
     Removed {
         /// The plugin and its last digests.
@@ -296,10 +319,11 @@ fn is_zero(count: &u64) -> bool {
 
 impl AuditEvent {
     /// The names of all events.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "load",
         "grant",
         "refused",
+        "held",
         "removed",
         "call",
         "denied",
@@ -329,6 +353,7 @@ impl AuditEvent {
             Self::Load { .. }
             | Self::Grant { .. }
             | Self::Refused { .. }
+            | Self::Held { .. }
             | Self::Removed { .. }
             | Self::Call(_)
             | Self::Approval { .. }
@@ -348,7 +373,9 @@ impl AuditEvent {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => {
                 plugin.plugin.len()
             }
-            Self::Refused { plugin, reason } => plugin.plugin.len() + reason.len(),
+            Self::Refused { plugin, reason } | Self::Held { plugin, reason, .. } => {
+                plugin.plugin.len() + reason.len()
+            }
             Self::Call(call) => {
                 call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len)
             }
@@ -380,6 +407,17 @@ impl AuditEvent {
         match self {
             Self::Refused { plugin, reason } => Self::Refused {
                 plugin,
+                reason: truncate_sentence(&reason),
+            },
+            Self::Held {
+                plugin,
+                component,
+                grant,
+                reason,
+            } => Self::Held {
+                plugin,
+                component,
+                grant,
                 reason: truncate_sentence(&reason),
             },
             Self::Denied {

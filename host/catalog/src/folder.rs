@@ -3,6 +3,7 @@
 pub(crate) mod description_limits;
 pub(crate) mod file_reader;
 pub(crate) mod file_stamp;
+pub(crate) mod folder_lock;
 pub(crate) mod grant_age;
 pub(crate) mod known_files;
 pub(crate) mod load_error;
@@ -10,4 +11,5 @@ pub(crate) mod openat_beneath;
 pub(crate) mod plain_tree;
 pub(crate) mod plugin_folder;
 pub(crate) mod resolved_path;
+pub(crate) mod source_digests;
 pub(crate) mod watcher;

@@ -30,8 +30,10 @@ pub use self::definition::tool_definition::ValidDefinition;
 pub use self::definition::view_link::META_MEMBERS as VIEW_LINKS;
 pub use self::folder::description_limits::DescribeLimits;
 pub use self::folder::file_reader::read_source;
-pub use self::folder::load_error::{LoadError, describe_load_error};
+pub use self::folder::folder_lock::{LockMode, read_lock_file};
+pub use self::folder::load_error::{HeldVersion, LoadError, describe_load_error};
 pub use self::folder::plugin_folder::check_plugin_folder;
+pub use self::folder::source_digests::SourceDigests;
 pub use self::folder::watcher::{FolderChanges, FolderWatcher};
 pub use self::load::grant_file::read_grant;
 pub use self::load::load_result::LoadOutcome;
@@ -44,9 +46,7 @@ pub use self::publish::assemble::{PluginState, assemble};
 pub use self::publish::catalog::{Catalog, CatalogPublisher, PublishListener, channel};
 pub use self::publish::name_compatibility::name_notes;
 pub use self::publish::reloader::FolderReloader;
-pub use self::publish::report::{
-    GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
-};
+pub use self::publish::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport};
 pub use self::publish::snapshot::Snapshot;
 pub use self::resource_uri::match_budget::{MatchBudget, MatchBudgetExhausted};
 pub use self::resource_uri::uri_matcher::UriMatcher;
@@ -62,3 +62,4 @@ pub use self::skill::skill_folder::SkillFolder;
 pub use self::version::offer::{PromptOffer, ResourceOffer, SkillOffer, ToolOffer};
 pub use self::version::plain_files::PlainFiles;
 pub use self::version::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin, tool_name};
+pub use self::version::version_pin::pin_plugin;

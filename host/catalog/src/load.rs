@@ -18,5 +18,6 @@ pub(crate) mod plugin_reader;
 pub(crate) mod rights_narrowing;
 pub(crate) mod secret_fetcher;
 pub(crate) mod secret_program;
+pub(crate) mod version_check;
 pub(crate) mod version_fallback;
 pub(crate) mod version_update;

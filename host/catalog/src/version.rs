@@ -5,3 +5,4 @@ pub(crate) mod grant_clamping;
 pub(crate) mod offer;
 pub(crate) mod plain_files;
 pub(crate) mod plugin;
+pub(crate) mod version_pin;

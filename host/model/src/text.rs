@@ -208,6 +208,12 @@ fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
     None
 }
 
+/// Returns whether a reader sees the character, or sees that it is there: false for control
+/// characters, invisible characters, and those that only modify the appearance of another one.
+pub fn is_visible(c: char) -> bool {
+    !is_forbidden(c) && !is_modifier(c) && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
 /// Returns whether a character is never allowed in text.
 fn is_forbidden(c: char) -> bool {
     match c {

@@ -19,6 +19,7 @@ mod init;
 mod install;
 mod list;
 mod load_progress;
+mod lock;
 mod manifest;
 mod new;
 mod optimize;
@@ -200,6 +201,19 @@ enum Command {
     /// anything. Nothing that comes with a plugin is a grant: on a terminal, a second question
     /// offers to write the proposed one.
     Add(add::Add),
+    /// Approve the current versions of plugins: write toolbay.lock in the plugin folder, which pins
+    /// them
+    ///
+    /// Shows how the plugins differ from the file, and asks before it replaces an approved version.
+    /// From then on, a server serves only the approved versions: a plugin that changes is held until
+    /// it is approved. The file contains the digests, and the texts that models and users read, so
+    /// that changes to it can be reviewed.
+    Lock(lock::Lock),
+    /// Show how plugins differ from their approved versions in toolbay.lock
+    ///
+    /// A line with ! is a sign that a text may deceive a model or a user. The exit code is 1 if a
+    /// plugin differs.
+    Diff(lock::Diff),
     /// Compile every plugin into the compile cache, so that servers start faster
     ///
     /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
@@ -436,6 +450,8 @@ impl Cli {
             } => dev::run(&common, &project, once, &answer),
             Command::Pack { paths, output } => pack::run(&paths, &output),
             Command::Add(options) => add::run(&options),
+            Command::Lock(options) => lock::run(&options),
+            Command::Diff(options) => lock::diff(&options),
             Command::Compile(common) => compile::run(&common),
             Command::Optimize {
                 file,

@@ -19,6 +19,7 @@ mod http_client;
 mod keys;
 mod layers;
 mod location;
+mod lock;
 mod metrics;
 mod otel;
 mod part_settings;
@@ -53,6 +54,7 @@ pub use self::flags::Flags;
 pub use self::http::{Http, Jwks, OAuth, TlsConfig, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub(crate) use self::keys::ConfigKeys;
+pub use self::lock::LockConfig;
 pub use self::metrics::MetricsConfig;
 pub use self::otel::OtelConfig;
 pub use self::record::RecordConfig;
@@ -109,6 +111,8 @@ pub struct Config {
     pub describe: Describe,
     /// Limits for compiling a plugin, and the compile cache.
     pub compile: CompileConfig,
+    /// Treatment of plugins that differ from the lock file.
+    pub lock: LockConfig,
     /// WebAssembly features that components can use.
     pub engine: EngineConfig,
     /// Settings of MCP over HTTP.
@@ -135,6 +139,10 @@ pub struct Config {
     /// run.
     #[serde(skip)]
     pub learn: bool,
+    /// If set, the server starts only if every plugin is the one in the lock file. Only `--locked`
+    /// sets it, for one run.
+    #[serde(skip)]
+    pub locked: bool,
     /// Absolute path of the configuration file, or of the one that would be read if it existed.
     /// Empty if no file applies.
     #[serde(skip)]
@@ -161,6 +169,7 @@ impl Default for Config {
             circuit_breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
+            lock: LockConfig::default(),
             engine: EngineConfig::default(),
             http: Http::default(),
             http_client: HttpClient::default(),
@@ -172,6 +181,7 @@ impl Default for Config {
             record: RecordConfig::default(),
             otel: OtelConfig::default(),
             learn: false,
+            locked: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
             file_read: false,

@@ -25,6 +25,12 @@ events! {
         plugin: PluginRecord::default(),
         reason: String::new(),
     },
+    AuditEvent::Held { .. } => AuditEvent::Held {
+        plugin: PluginRecord::default(),
+        component: None,
+        grant: None,
+        reason: String::new(),
+    },
     AuditEvent::Removed { .. } => AuditEvent::Removed { plugin: PluginRecord::default() },
     AuditEvent::Call(_) => AuditEvent::Call(Box::default()),
     AuditEvent::Denied { .. } => AuditEvent::Denied {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toolbay_sandbox::Sandbox;
 
+use crate::folder::folder_lock::FolderLock;
 use crate::rules::load_policy::LiveRules;
 
 /// Inputs that the stages of a load share. Cloning is cheap.
@@ -13,6 +14,8 @@ pub(crate) struct LoadEnvironment {
     pub(crate) sandbox: Sandbox,
     /// Live rules. They are replaced as a whole when the configuration changes.
     pub(crate) rules: Arc<LiveRules>,
+    /// The lock of the plugin folder.
+    pub(crate) lock: Arc<FolderLock>,
     /// The plugin folder.
     pub(crate) folder: Arc<Path>,
 }

@@ -102,7 +102,7 @@ fn read_if_present(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadE
         Err(LoadError::Gone) => Ok(None),
         Err(LoadError::Refused(why)) => Err(LoadError::Refused(format!("{name}: {why}"))),
         Err(LoadError::Transient(why)) => Err(LoadError::Transient(format!("{name}: {why}"))),
-        Err(LoadError::Incomplete(why)) => Err(LoadError::Incomplete(why)),
+        Err(error @ (LoadError::Incomplete(_) | LoadError::Held(_))) => Err(error),
     }
 }
 

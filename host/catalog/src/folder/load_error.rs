@@ -2,6 +2,8 @@
 
 use toolbay_model::{CallError, Limit};
 
+use crate::folder::source_digests::SourceDigests;
+
 /// Reason why a file cannot currently be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
@@ -12,8 +14,19 @@ pub enum LoadError {
     Incomplete(String),
     /// The file cannot be a plugin. The text is the reason, in one line.
     Refused(String),
+    /// The version differs from the lock file and is not put into service.
+    Held(HeldVersion),
     /// Loading failed for a reason that may pass without a change to the file. The load is retried.
     Transient(String),
+}
+
+/// Version of a plugin that is not put into service because it differs from the lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldVersion {
+    /// Reason, in one line.
+    pub reason: String,
+    /// Digests of the sources of the version.
+    pub digests: SourceDigests,
 }
 
 impl LoadError {
@@ -22,6 +35,7 @@ impl LoadError {
         match self {
             Self::Gone => "it no longer exists",
             Self::Incomplete(why) | Self::Refused(why) | Self::Transient(why) => why,
+            Self::Held(held) => &held.reason,
         }
     }
 }

@@ -187,7 +187,8 @@ impl DescribedComponent {
         let contents = ComponentContents::validate_or_leave_out(&mut description)?;
         let (prepared, scratch, about) = self.compiled.into_parts();
         let remarks = description.remarks.clone();
-        let said = about.description.clone();
+        let purpose = about.description.clone();
+        let imports = about.imports.clone().into();
         environment
             .sandbox
             .add_to_cache(digest, scratch, &prepared, description, about);
@@ -195,7 +196,8 @@ impl DescribedComponent {
             digest,
             code: Some(Arc::new(prepared.into())),
             contents,
-            about: said,
+            about: purpose,
+            imports,
             remarks,
         })
     }

@@ -74,10 +74,10 @@ impl AppliedGrant {
     }
 
     /// Adds the plain files, after which the plugin can be published.
-    pub(crate) fn with_files(self, files: Arc<PlainFiles>) -> LoadOutcome {
+    pub(crate) fn with_files(&self, files: Arc<PlainFiles>) -> LoadOutcome {
         LoadOutcome {
             plugin: Arc::new(self.plugin.with_files(files)),
-            remarks: self.remarks,
+            remarks: self.remarks.clone(),
         }
     }
 }

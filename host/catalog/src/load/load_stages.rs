@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::time::sleep_until;
+use toolbay_model::Digest;
 use toolbay_secrets::ProgramRunner;
 
 use crate::component::blocking_work::run_blocking;
@@ -26,6 +27,8 @@ use crate::load::load_result::{LoadCause, LoadOutcome};
 use crate::load::plain_file_reader::PlainFileReader;
 use crate::load::plugin_reader::{ComponentInput, LoadContext, PluginInput, PluginReader};
 use crate::load::secret_fetcher::SecretFetcher;
+use crate::load::version_check::{approve_parts, check_version};
+use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
 
 /// The stages of a load.
@@ -203,8 +206,54 @@ impl LoadStages {
                 Some(files) => reader.read(&applied.plugin, files, &previous)?,
                 None => previous,
             };
-            Ok(applied.with_files(plain))
+            check_version(environment.lock.rules().as_ref(), applied.with_files(plain))
         })
         .await
+    }
+
+    /// Loads the approved version of a plugin whose files were held, if its component is in use or in
+    /// the compile cache and its grant is the approved one. Plain files that were not approved are
+    /// left out.
+    pub(crate) async fn load_approved(
+        &self,
+        id: &str,
+        files: &PluginFiles,
+        age: &Arc<GrantAge>,
+    ) -> Option<LoadOutcome> {
+        let rules = self.environment.lock.rules()?;
+        let pinned = rules.file.plugins.get(id)?;
+        let grant = self.read_grant(id, age).await.ok()?.grant;
+        if grant.digest != pinned.grant {
+            return None;
+        }
+        let granted = match pinned.component {
+            Some(digest) => {
+                let component = self.find_component(id, digest).await?;
+                GrantedComponent::check(id, component, grant).await.ok()?
+            }
+            None => GrantedComponent::without_code(id, &grant).ok()?,
+        };
+        let secrets = self.secrets.fetch(id, &granted.grant).await.ok()?;
+        let environment = self.environment.clone();
+        let reader = Arc::clone(&self.plain_files);
+        let _permit = reader.acquire(files).await;
+        let (id, files) = (id.to_owned(), files.clone());
+        let approved = run_blocking("applying its grant", move || {
+            let applied = AppliedGrant::new(&environment, id, granted, secrets)?;
+            let plain = reader.read(&applied.plugin, &files, &PlainFiles::default())?;
+            approve_parts(&rules, &applied, plain)
+        });
+        approved.await.ok()
+    }
+
+    /// Returns a component that is in use or in the compile cache.
+    async fn find_component(&self, id: &str, digest: Digest) -> Option<Arc<LoadedComponent>> {
+        let reader = Arc::clone(&self.reader);
+        let id = id.to_owned();
+        let known = run_blocking("searching the compile cache", move || {
+            reader.lookup.find(&id, digest, false)
+        });
+        let known = known.await.ok()??;
+        self.builder.check_known(digest, known).await.ok()
     }
 }

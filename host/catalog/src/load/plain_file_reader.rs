@@ -11,6 +11,7 @@ use crate::component::load_environment::LoadEnvironment;
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::load_result::LoadOutcome;
+use crate::load::version_check::check_version;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
 
@@ -49,10 +50,11 @@ impl PlainFileReader {
         run_blocking("reading its plain files", move || {
             let _permit = permit;
             let plain = reader.read(&previous, &files, &previous.files)?;
-            Ok(LoadOutcome {
+            let outcome = LoadOutcome {
                 plugin: Arc::new(previous.with_files(plain)),
                 remarks,
-            })
+            };
+            check_version(reader.environment.lock.rules().as_ref(), outcome)
         })
         .await
     }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
+use toolbay_lock::LOCK_FILE_NAME;
 use toolbay_sandbox::Sandbox;
 use toolbay_secrets::ProgramRunner;
 
 use crate::component::blocking_work::run_blocking;
 use crate::component::load_environment::LoadEnvironment;
+use crate::folder::folder_lock::{FolderLock, LockChange, LockMode};
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::{self, FolderListing, PluginFiles};
 use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
@@ -29,7 +31,32 @@ pub struct PluginLoader {
 
 impl PluginLoader {
     /// Creates a loader for the plugins in `plugin_folder`.
-    pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
+    pub fn new(sandbox: Sandbox, rules: LoadPolicy, folder: PathBuf) -> Self {
+        Self::with_folder_lock(sandbox, rules, folder, FolderLock::off())
+    }
+
+    /// Like [`PluginLoader::new`], with the lock file of the folder, if there is one. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The lock file is invalid or cannot be read, or another file was probably meant to be it. The
+    /// message begins with the name of the file.
+    pub fn locked(
+        sandbox: Sandbox,
+        rules: LoadPolicy,
+        folder: PathBuf,
+        mode: LockMode,
+    ) -> Result<Self, String> {
+        let lock = FolderLock::open(&folder, mode)?;
+        Ok(Self::with_folder_lock(sandbox, rules, folder, lock))
+    }
+
+    fn with_folder_lock(
+        sandbox: Sandbox,
+        mut rules: LoadPolicy,
+        folder: PathBuf,
+        lock: FolderLock,
+    ) -> Self {
         rules
             .guarded_paths
             .insert(0, GuardedPath::plugin_folder(&folder));
@@ -39,6 +66,7 @@ impl PluginLoader {
                 rules: ArcSwap::from_pointee(rules),
                 changed: Notify::new(),
             }),
+            lock: Arc::new(lock),
             folder: folder.into(),
         };
         Self {
@@ -68,6 +96,11 @@ impl PluginLoader {
         &self.stages.environment.folder
     }
 
+    /// Reads the lock file again if it changed. Returns the plugins to compare again. Blocks.
+    pub(crate) fn refresh_lock(&self) -> Option<LockChange> {
+        self.stages.environment.lock.refresh(self.folder())
+    }
+
     /// Loads the record of the components that the previous server read. Blocks.
     pub(crate) fn load_known_files(&self) {
         self.stages.sources.load_known_files();
@@ -86,7 +119,14 @@ impl PluginLoader {
     /// The folder cannot be read.
     pub(crate) fn scan(&self) -> std::io::Result<Option<FolderListing>> {
         let rules = self.stages.environment.rules.current();
-        plugin_folder::scan(self.folder(), &rules.description_limits)
+        let mut listing = plugin_folder::scan(self.folder(), &rules.description_limits)?;
+        if let Some(listing) = &mut listing
+            && let Some(problem) = self.stages.environment.lock.problem()
+        {
+            let problem = format!("{problem}; what was read before stays in force");
+            listing.notes.insert(LOCK_FILE_NAME.to_owned(), problem);
+        }
+        Ok(listing)
     }
 
     /// Loads the plugin `id` from its current files, regardless of the version in service.
@@ -132,6 +172,12 @@ impl PluginLoader {
                 .await
             {
                 Ok(loaded) => LoadResult::Loaded(loaded),
+                Err(error @ LoadError::Held(_)) => {
+                    let approved = stages.load_approved(&id, &files, &before.grant_age).await;
+                    let version =
+                        approved.map_or(FallbackVersion::Unchanged, FallbackVersion::Regranted);
+                    LoadResult::Failed(error, version)
+                }
                 Err(error) => LoadResult::Failed(error, FallbackVersion::Unchanged),
             };
         };

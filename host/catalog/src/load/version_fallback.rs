@@ -22,6 +22,10 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         // The component is deleted, regardless of the grant.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
+    if matches!(error, LoadError::Held(_)) && !update.is_pinned() {
+        // The version in service is not an approved one either.
+        return LoadResult::Failed(error, FallbackVersion::NoVersion);
+    }
     if let Some(grant) = grant {
         return fall_back_under_grant(update, *grant, error).await;
     }
@@ -64,11 +68,17 @@ async fn fall_back_under_grant(
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
     let applied = match GrantedComponent::check_fit(id, component, &grant).await {
-        Some(granted) => update
-            .stages
-            .finish_load(id, granted, None, Some(previous))
-            .await
-            .map(Some),
+        Some(granted) => {
+            let applied = update
+                .stages
+                .finish_load(id, granted, None, Some(previous))
+                .await;
+            match applied {
+                // The grant is not approved. It can only remove rights.
+                Err(LoadError::Held(_)) => update.narrow(grant).await,
+                applied => applied.map(Some),
+            }
+        }
         // The grant also names tools of another component. Its settings for this component's tools
         // apply.
         None => update.narrow(grant).await,

@@ -54,7 +54,7 @@ impl VersionUpdate<'_> {
             .read_grant(self.id, &self.before.grant_age)
             .await?;
         if self.files.component.is_none() {
-            return Ok(self.load_without_code(&grant, settles_at).await?);
+            return self.load_without_code(&grant, settles_at).await;
         }
         let is_same = grant.is_equivalent_to(&self.previous.terms.source_grant);
         if let Some(settles) = settles_at.filter(|_| !is_same) {
@@ -92,6 +92,7 @@ impl VersionUpdate<'_> {
         match self.finish(component, grant.clone()).await {
             Ok(loaded) => Ok(LoadResult::Loaded(loaded)),
             // The grant may be for the component in service.
+            Err(error @ LoadError::Held(_)) => Err(refused(error)),
             Err(error) if is_new => Err(refused(error)),
             Err(error) => Err(error.into()),
         }
@@ -102,19 +103,28 @@ impl VersionUpdate<'_> {
         self,
         grant: &Grant,
         settles_at: Option<Instant>,
-    ) -> Result<LoadResult, LoadError> {
+    ) -> Result<LoadResult, UpdateFailure> {
         let granted = GrantedComponent::without_code(self.id, grant)?;
         let in_force = &self.previous.terms.source_grant;
-        if let Some(settles) = settles_at.filter(|_| !granted.grant.is_equivalent_to(in_force)) {
+        let is_same = granted.grant.is_equivalent_to(in_force);
+        if let Some(settles) = settles_at.filter(|_| !is_same) {
             let GrantedComponent { component, grant } = granted;
             let narrowed = self.narrow_component(component, grant).await?;
             return Ok(LoadResult::Pending(narrowed, settles));
         }
+        let changed_grant = (!is_same).then(|| Box::new(granted.grant.clone()));
         let loaded = self
             .stages
             .finish_load(self.id, granted, Some(self.files), Some(self.previous))
-            .await?;
-        Ok(LoadResult::Loaded(loaded))
+            .await;
+        match loaded {
+            Ok(loaded) => Ok(LoadResult::Loaded(loaded)),
+            Err(error @ LoadError::Held(_)) => Err(UpdateFailure {
+                error,
+                grant: changed_grant,
+            }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Checks that a grant is valid for the component, and applies it with the plain files.
@@ -150,6 +160,12 @@ impl VersionUpdate<'_> {
             self.before.have_rules_changed,
         )
         .await
+    }
+
+    /// Returns whether the lock file has the plugin.
+    pub(crate) fn is_pinned(self) -> bool {
+        let rules = self.stages.environment.lock.rules();
+        rules.is_some_and(|rules| rules.file.plugins.contains_key(self.id))
     }
 
     fn occasion(self) -> LoadContext {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use rustix::io::Errno;
 use serde_json::Map;
+use sha2::{Digest as _, Sha256};
 use toolbay_model::text::clean;
 use toolbay_model::{
     CallError, Digest, EmbeddedResource, Limit, ListedResource, ResourceContent, ResourceItem,
@@ -39,6 +40,8 @@ enum FileSource {
         /// Path of the file in the folder.
         path: Box<str>,
         stamp: FileStamp,
+        /// The approved content, if only that may be served.
+        required_digest: Option<Digest>,
     },
     /// File of a skill, as it was when it was loaded.
     InMemory {
@@ -53,13 +56,19 @@ impl PartialEq for FileResource {
     fn eq(&self, other: &Self) -> bool {
         let is_same_source = match (&self.source, &other.source) {
             (
-                FileSource::File { path, stamp, .. },
+                FileSource::File {
+                    path,
+                    stamp,
+                    required_digest,
+                    ..
+                },
                 FileSource::File {
                     path: other_path,
                     stamp: other_stamp,
+                    required_digest: other_digest,
                     ..
                 },
-            ) => path == other_path && stamp == other_stamp,
+            ) => path == other_path && stamp == other_stamp && required_digest == other_digest,
             (
                 FileSource::InMemory { digest, .. },
                 FileSource::InMemory {
@@ -104,8 +113,36 @@ impl FileResource {
                 root: Arc::clone(root),
                 path: path.into(),
                 stamp,
+                required_digest: None,
             },
         })
+    }
+
+    /// Returns a copy that serves only content with this digest.
+    pub(crate) fn with_required_digest(&self, digest: Digest) -> Self {
+        let mut restricted = self.clone();
+        if let FileSource::File {
+            required_digest, ..
+        } = &mut restricted.source
+        {
+            *required_digest = Some(digest);
+        }
+        restricted
+    }
+
+    /// Returns the digest of the current content, of at most `max_size`; `None` if the file no longer
+    /// exists. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileResource::read`].
+    pub(crate) fn content_digest(&self, max_size: ByteSize) -> Result<Option<Digest>, CallError> {
+        match &self.source {
+            FileSource::InMemory { digest, .. } => Ok(Some(*digest)),
+            FileSource::File { root, path, .. } => {
+                Ok(read_file(root, path, max_size)?.map(|bytes| hash(&bytes)))
+            }
+        }
     }
 
     /// Creates the resource for a file of a skill. Clients receive these bytes unchanged: as text
@@ -153,38 +190,25 @@ impl FileResource {
     ///
     /// The file is larger, or cannot be read.
     pub fn read(&self, max_size: ByteSize) -> Result<Option<ResourceItem>, CallError> {
-        let limit = CallError::Limit {
-            limit: Limit::Output(max_size),
-            tool: None,
-        };
-        let read_error = |error: io::Error| {
-            CallError::Failed(format!("the file cannot be read: {}", error.kind()))
-        };
-        let (root, path) = match &self.source {
-            FileSource::InMemory { size, .. } if *size > max_size.as_u64() => return Err(limit),
+        let (root, path, required_digest) = match &self.source {
+            FileSource::InMemory { size, .. } if *size > max_size.as_u64() => {
+                return Err(CallError::limit(Limit::Output(max_size)));
+            }
             FileSource::InMemory { content, .. } => return Ok(Some(self.to_item(content.clone()))),
-            FileSource::File { root, path, .. } => (root, path),
+            FileSource::File {
+                root,
+                path,
+                required_digest,
+                ..
+            } => (root, path, required_digest),
         };
-        let file = match open_file(root.as_fd(), path) {
-            Ok(file) => File::from(file),
-            // A link that leads out of the folder counts as missing.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
-            Err(error) => return Err(read_error(error.into())),
-        };
-        let metadata = file.metadata().map_err(read_error)?;
-        if !metadata.is_file() {
+        let Some(bytes) = read_file(root, path, max_size)? else {
             return Ok(None);
-        }
-        let max_bytes = max_size.as_u64();
-        if metadata.len() > max_bytes {
-            return Err(limit);
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(max_bytes.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(read_error)?;
-        if bytes.len() as u64 > max_bytes {
-            return Err(limit);
+        };
+        if required_digest.is_some_and(|digest| digest != hash(&bytes)) {
+            return Err(CallError::Failed(
+                "the file changed, and the operator has not approved its new content".to_owned(),
+            ));
         }
         Ok(Some(self.to_item(to_cleaned_content(
             bytes,
@@ -204,6 +228,39 @@ impl FileResource {
             meta: Map::new(),
         }
     }
+}
+
+/// Reads a file of at most `max_size`; `None` if it does not exist. Blocks.
+fn read_file(root: &OwnedFd, path: &str, max_size: ByteSize) -> Result<Option<Vec<u8>>, CallError> {
+    let read_error =
+        |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
+    let too_large = || CallError::limit(Limit::Output(max_size));
+    let file = match open_file(root.as_fd(), path) {
+        Ok(file) => File::from(file),
+        // A link that leads out of the folder counts as missing.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
+        Err(error) => return Err(read_error(error.into())),
+    };
+    let metadata = file.metadata().map_err(read_error)?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let max_bytes = max_size.as_u64();
+    if metadata.len() > max_bytes {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(read_error)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(too_large());
+    }
+    Ok(Some(bytes))
+}
+
+fn hash(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
 }
 
 /// Creates the list entry of a file or a folder.

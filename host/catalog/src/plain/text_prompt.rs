@@ -152,6 +152,15 @@ impl TextPrompt {
         ))
     }
 
+    /// Returns the text of the message, with the arguments in their places as in the file.
+    pub(crate) fn template_text(&self) -> String {
+        let parts = self.segments.iter().map(|segment| match segment {
+            PromptSegment::Text(text) => text.to_string(),
+            PromptSegment::Value(name) => format!("{{{{{name}}}}}"),
+        });
+        parts.collect()
+    }
+
     /// Renders the prompt with these arguments, in at most `max_size` (`limits.output`). Unknown
     /// arguments are ignored, and missing ones are empty: see [`PromptEntry::violations`].
     ///

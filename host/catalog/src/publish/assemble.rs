@@ -10,10 +10,9 @@ use toolbay_sandbox::PluginContext;
 
 use crate::definition::fingerprint::DefinitionFingerprint;
 use crate::definition::view::ViewOwners;
+use crate::folder::source_digests::SourceDigests;
 use crate::publish::name_compatibility::name_notes;
-use crate::publish::report::{
-    GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
-};
+use crate::publish::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport};
 use crate::publish::snapshot::Snapshot;
 use crate::resource_uri::uri_matcher::UriMatcher;
 use crate::resource_uri::uri_spelling::UriSpellings;
@@ -35,6 +34,8 @@ pub struct PluginState {
     pub problem: Option<String>,
     /// Warnings about the version in service, such as clamped limits.
     pub remarks: Vec<String>,
+    /// Digests of the sources of the version that the lock file holds back, if any.
+    pub held_digests: Option<SourceDigests>,
 }
 
 /// Combines the offers of all entries into one snapshot. `entries` are by plugin id.
@@ -82,7 +83,9 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
                 .plugin
                 .as_ref()
                 .map(|plugin| grant_report(&plugin.terms)),
-            source_digests: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
+            source_digests: entry.plugin.as_ref().map(|plugin| plugin.source_digests()),
+            held_digests: entry.held_digests,
+            version: entry.plugin.clone(),
         };
         let MountOverlaps {
             refusal: refused,
@@ -93,6 +96,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
             report.digest = None;
             report.about = None;
             report.source_digests = None;
+            report.version = None;
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
@@ -124,13 +128,6 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
         .map(String::as_str);
     snapshot.spellings = UriSpellings::new(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
-}
-
-fn made_from(plugin: &Plugin) -> SourceDigests {
-    SourceDigests {
-        component: plugin.digest(),
-        grant: plugin.terms.grant_digest,
-    }
 }
 
 /// Returns the report of a plugin's terms.

@@ -57,6 +57,18 @@ pub(crate) fn log_refusal(id: &str, has_previous: bool, why: &str) {
     }
 }
 
+/// Logs that a version is held because it differs from the lock file.
+pub(crate) fn log_held(id: &str, has_previous: bool, why: &str) {
+    if has_previous {
+        tracing::warn!(
+            plugin = id,
+            "held; the approved version stays in service: {why}"
+        );
+    } else {
+        tracing::warn!(plugin = id, "held: {why}");
+    }
+}
+
 /// Returns the number of skills in a folder.
 fn count_skills(folder: Option<&SkillFolder>) -> usize {
     folder.map_or(0, |folder| folder.skills.len())

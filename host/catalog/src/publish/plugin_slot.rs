@@ -7,11 +7,13 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::folder::grant_age::GrantAge;
-use crate::folder::load_error::LoadError;
+use crate::folder::load_error::{HeldVersion, LoadError};
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
 use crate::publish::assemble::PluginState;
-use crate::publish::load_log::{log_loaded, log_new_file_warnings, log_plain_files, log_refusal};
+use crate::publish::load_log::{
+    log_held, log_loaded, log_new_file_warnings, log_plain_files, log_refusal,
+};
 use crate::publish::scheduled_retry::ScheduledRetry;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
@@ -241,6 +243,7 @@ impl PluginSlot {
             plugin: Some(plugin),
             problem: None,
             remarks,
+            held_digests: None,
         };
         true
     }
@@ -281,6 +284,20 @@ impl PluginSlot {
                 log_refusal(id, has_previous, &why);
                 self.state.problem = Some(why);
             }
+            LoadError::Held(HeldVersion { reason, digests }) => {
+                self.incomplete_since = None;
+                self.retry = None;
+                let digests = Some(digests);
+                if self.state.problem.as_ref() == Some(&reason)
+                    && self.state.held_digests == digests
+                {
+                    return false;
+                }
+                log_held(id, has_previous, &reason);
+                self.state.problem = Some(reason);
+                self.state.held_digests = digests;
+                return true;
+            }
             LoadError::Transient(why) => {
                 self.incomplete_since = None;
                 let retry = ScheduledRetry::after(self.retry);
@@ -294,6 +311,7 @@ impl PluginSlot {
                 self.state.problem = Some(why);
             }
         }
+        self.state.held_digests = None;
         true
     }
 

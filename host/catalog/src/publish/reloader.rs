@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
+use toolbay_lock::LOCK_FILE_NAME;
 
+use crate::folder::folder_lock::LockChange;
 use crate::folder::plugin_folder::{FolderListing, PluginFiles, parse_file_name};
 use crate::folder::watcher::{FolderChanges, FolderWatcher};
 use crate::load::load_result::LoadCause;
@@ -113,7 +115,7 @@ impl FolderReloader {
     /// Scans the folder, starts to load the changed plugins, and updates the watches of folders
     /// with plain files.
     async fn scan(&mut self, changes: &FolderChanges, watcher: Option<&mut FolderWatcher>) {
-        let Some(FolderListing { plugins, notes }) = self.list_folder().await else {
+        let Some((FolderListing { plugins, notes }, lock_change)) = self.list_folder().await else {
             return;
         };
         if notes != self.notes {
@@ -128,6 +130,9 @@ impl FolderReloader {
             }
         }
         self.start_changed(plugins, changes);
+        if let Some(change) = lock_change {
+            self.compare_with_lock(&change);
+        }
         if let Some(watcher) = watcher {
             self.update_watches(watcher).await;
         }
@@ -141,19 +146,20 @@ impl FolderReloader {
 
     /// Lists the folder, and logs what changed about the folder itself. Returns `None` if it cannot
     /// be read, and the plugins that are loaded stay in service.
-    async fn list_folder(&mut self) -> Option<FolderListing> {
+    async fn list_folder(&mut self) -> Option<(FolderListing, Option<LockChange>)> {
         let loader = Arc::clone(&self.loader);
         let is_first = !self.start.scanned;
         let scan = move || {
             if is_first {
                 loader.load_known_files();
             }
-            loader.scan()
+            let lock_change = loader.refresh_lock();
+            (loader.scan(), lock_change)
         };
         let folder = self.loader.folder();
         match tokio::task::spawn_blocking(scan).await {
-            Ok(Ok(found)) => Some(self.folder_log.log_listing(folder, found)),
-            Ok(Err(error)) => {
+            Ok((Ok(found), change)) => Some((self.folder_log.log_listing(folder, found), change)),
+            Ok((Err(error), change)) => {
                 let why = self.folder_log.log_unreadable(folder, &error);
                 if !is_first {
                     return None;
@@ -161,10 +167,11 @@ impl FolderReloader {
                 // Publish an empty folder, so that a caller that waits for the first plugins stops
                 // waiting.
                 let note = [(folder.display().to_string(), why)];
-                Some(FolderListing {
+                let listing = FolderListing {
                     notes: note.into(),
                     ..FolderListing::default()
-                })
+                };
+                Some((listing, change))
             }
             Err(error) => {
                 tracing::error!(%error, "scanning the plugin folder failed unexpectedly");
@@ -249,6 +256,21 @@ impl FolderReloader {
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted {
+                slot.rules_changed = true;
+                ids.push(id.clone());
+            }
+        }
+        for id in ids {
+            self.start_load(&id);
+        }
+    }
+
+    /// Compares plugins with the lock file again because it has changed.
+    fn compare_with_lock(&mut self, change: &LockChange) {
+        tracing::info!("{LOCK_FILE_NAME} was read");
+        let mut ids = Vec::new();
+        for (id, slot) in &mut self.slots {
+            if !slot.is_deleted && (change.is_first || change.plugins.contains(id)) {
                 slot.rules_changed = true;
                 ids.push(id.clone());
             }

@@ -1,12 +1,15 @@
 //! The status of each plugin file, for the operator and for programs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{Digest, LimitValue, Limits, ToolRateLimit, serialize_amounts};
+use toolbay_model::{LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
+use crate::folder::source_digests::SourceDigests;
 use crate::rules::approval::ApprovalPolicy;
+use crate::version::plugin::Plugin;
 
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
@@ -45,15 +48,12 @@ pub struct PluginReport {
     /// The digests of the sources of the plugin in service.
     #[serde(skip)]
     pub source_digests: Option<SourceDigests>,
-}
-
-/// The digests of the sources of a plugin in service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceDigests {
-    /// SHA-256 of the component; `None` if there are only plain files.
-    pub component: Option<Digest>,
-    /// SHA-256 of the text of its grant; `None` if it has none.
-    pub grant: Option<Digest>,
+    /// The digests of the sources of the version that the lock file holds back, if any.
+    #[serde(skip)]
+    pub held_digests: Option<SourceDigests>,
+    /// The plugin in service.
+    #[serde(skip)]
+    pub version: Option<Arc<Plugin>>,
 }
 
 /// A plugin's grant after clamping.

@@ -10,6 +10,7 @@ use crate::component::loaded_component::LoadedComponent;
 use crate::definition::prompt_entry::PromptEntry;
 use crate::definition::resource_entry::ResourceEntry;
 use crate::definition::tool_definition::ValidDefinition;
+use crate::folder::source_digests::SourceDigests;
 use crate::plain::file_resource::FileResource;
 use crate::plain::text_prompt::TextPrompt;
 use crate::resource_uri::match_budget::MatchBudget;
@@ -158,6 +159,14 @@ impl Plugin {
             .code
             .is_some()
             .then_some(self.component.digest)
+    }
+
+    /// Returns the digests of its sources.
+    pub fn source_digests(&self) -> SourceDigests {
+        SourceDigests {
+            component: self.digest(),
+            grant: self.terms.grant_digest,
+        }
     }
 
     /// Returns whether the component offers a resource with this URI, either listed or through a

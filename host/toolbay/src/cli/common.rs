@@ -58,6 +58,9 @@ pub(super) struct Listen {
     /// or with --http on a loopback address or a Unix socket
     #[arg(long)]
     pub(super) learn: bool,
+    /// Start only if every plugin is exactly the one in toolbay.lock
+    #[arg(long)]
+    pub(super) locked: bool,
     #[command(flatten)]
     pub(super) record: Record,
 }
@@ -128,6 +131,7 @@ impl Common {
             http: listen.http.clone(),
             sse: listen.sse,
             learn: listen.learn,
+            locked: listen.locked,
             record: listen.record.record.clone(),
         }
     }

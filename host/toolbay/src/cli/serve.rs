@@ -17,6 +17,7 @@ use toolbay_socket::SocketFile;
 
 use super::common::{Common, Listen, block_on, start_logging};
 use super::load_progress;
+use super::lock::check_locked;
 use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited_socket};
 use crate::config::{Config, ConfigError};
@@ -154,6 +155,7 @@ async fn serve(
             recording_file,
             confinement,
         )?;
+        check_lock(&server, running.config()).await?;
         tokio::spawn(reload_on_signal(
             running,
             Arc::downgrade(&server),
@@ -184,6 +186,7 @@ async fn serve(
         recording_file,
         confinement,
     )?;
+    check_lock(&server, running.config()).await?;
     let warning_server = Arc::clone(&server);
     tokio::spawn(async move { warning_server.warn_unmatched_patterns().await });
     tokio::spawn(reload_on_signal(
@@ -196,6 +199,15 @@ async fn serve(
         supervisor.report_status(server.service().catalog().clone(), signals.shutdown.clone()),
     );
     server.serve_http(listener, signals.shutdown.clone()).await
+}
+
+/// With `--locked`, waits for every plugin and checks that it is the one in the lock file.
+async fn check_lock(server: &Server, config: &Config) -> anyhow::Result<()> {
+    if !config.locked {
+        return Ok(());
+    }
+    let snapshot = server.complete().await;
+    check_locked(&config.plugins, &snapshot)
 }
 
 /// Serves the console next to a stdio client. The server continues without a console on failure.

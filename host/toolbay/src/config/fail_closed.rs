@@ -17,6 +17,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("http.oauth", "http/oauth.rs", "OAuth"),
     ("http.tls", "http.rs", "TlsConfig"),
     ("http_client", "http_client.rs", "HttpClient"),
+    ("lock", "lock.rs", "LockConfig"),
     ("metrics", "metrics.rs", "MetricsConfig"),
     ("otel", "otel.rs", "OtelConfig"),
     ("record", "record.rs", "RecordConfig"),

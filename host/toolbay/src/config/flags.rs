@@ -26,6 +26,8 @@ pub struct Flags {
     pub sse: bool,
     /// `--learn`.
     pub learn: bool,
+    /// `--locked`.
+    pub locked: bool,
     /// `--record`.
     pub record: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolbay_catalog::check_plugin_folder;
+use toolbay_catalog::{LockMode, check_plugin_folder};
 use toolbay_model::{LimitsPatch, RateLimit};
 use toolbay_settings::toml_file;
 
@@ -12,8 +12,8 @@ use super::keys::ConfigKeys;
 use super::location::{CONFIG_FILE_NAME, ConfigLocation};
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use super::{
-    AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, OtelConfig, ResultsConfig,
-    ServerConfig,
+    AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, LockConfig, OtelConfig,
+    ResultsConfig, ServerConfig,
 };
 use crate::process::logging;
 
@@ -137,6 +137,10 @@ impl Config {
         }
         self.http.sse |= flags.sse;
         self.learn = flags.learn;
+        self.locked = flags.locked;
+        if flags.locked {
+            self.lock.mode = LockMode::Hold;
+        }
         // Requests from unknown clients must not become suggestions for the operator.
         if let Some(address) = self
             .http
@@ -267,12 +271,13 @@ fn unexpanded_path_advice(path: &Path) -> Option<&'static str> {
 
 /// Returns the tables of the file with the names of their keys, to say where a misplaced key
 /// belongs.
-fn key_tables() -> [(&'static str, Vec<String>); 10] {
+fn key_tables() -> [(&'static str, Vec<String>); 11] {
     [
         ("", toml_file::key_names::<Config>()),
         ("server", toml_file::key_names::<ServerConfig>()),
         ("limits", toml_file::key_names::<LimitsPatch>()),
         ("compile", toml_file::key_names::<CompileConfig>()),
+        ("lock", toml_file::key_names::<LockConfig>()),
         ("http", toml_file::key_names::<Http>()),
         ("http_client", toml_file::key_names::<HttpClient>()),
         ("audit", toml_file::key_names::<AuditConfig>()),

@@ -18,7 +18,9 @@ impl PublishListener for ChangeCounter {
             match event {
                 AuditEvent::Load { .. } => self.0.count_change(PluginChange::Load),
                 AuditEvent::Grant { .. } => self.0.count_change(PluginChange::Grant),
-                AuditEvent::Refused { .. } => self.0.count_change(PluginChange::Refused),
+                AuditEvent::Refused { .. } | AuditEvent::Held { .. } => {
+                    self.0.count_change(PluginChange::Refused)
+                }
                 AuditEvent::Removed { .. } => self.0.count_change(PluginChange::Removed),
                 _ => {}
             }

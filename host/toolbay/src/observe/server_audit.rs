@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolbay_audit::{AuditEvent, AuditLog, OperatorRecord, PluginRecord, truncate_name};
-use toolbay_catalog::{Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot};
+use toolbay_catalog::{
+    Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot, SourceDigests,
+};
 
 /// Timeout for closing the log when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -117,11 +119,24 @@ fn plugin_change(
     match now.status {
         PluginFileStatus::Loading => None,
         PluginFileStatus::Refused | PluginFileStatus::Stale => {
-            let told = before.is_some_and(|before| {
-                before.status == now.status && before.problems == now.problems
+            let is_recorded = before.is_some_and(|before| {
+                before.status == now.status
+                    && before.problems == now.problems
+                    && before.held_digests == now.held_digests
             });
+            if is_recorded {
+                return None;
+            }
             let reason = now.problems.join("; ");
-            (!told).then_some(AuditEvent::Refused { plugin, reason })
+            Some(match now.held_digests {
+                Some(SourceDigests { component, grant }) => AuditEvent::Held {
+                    plugin,
+                    component,
+                    grant,
+                    reason,
+                },
+                None => AuditEvent::Refused { plugin, reason },
+            })
         }
         PluginFileStatus::Ready => {
             let before = before.filter(|before| before.source_digests.is_some());

@@ -31,7 +31,7 @@ use crate::process::stderr::{StderrWriter, print_message};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Targets of Toolbay's log events: the names of its crates. Modules are targets as well, but move.
-const CRATE_TARGETS: [&str; 23] = [
+const CRATE_TARGETS: [&str; 24] = [
     "toolbay",
     "toolbay_audit",
     "toolbay_background",
@@ -41,6 +41,7 @@ const CRATE_TARGETS: [&str; 23] = [
     "toolbay_console",
     "toolbay_guest_mcp",
     "toolbay_install",
+    "toolbay_lock",
     "toolbay_mcp",
     "toolbay_model",
     "toolbay_otel",

@@ -16,7 +16,7 @@ use toolbay_sandbox::Sandbox;
 use toolbay_schema::JsonSchema;
 use toolbay_secrets::ProgramRunner;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::observe::change_counter::ChangeCounter;
 use crate::observe::learn::GrantLearner;
 use crate::observe::server_observers::EnabledObservers;
@@ -140,7 +140,7 @@ impl ServerBuilder {
         } else {
             None
         };
-        let loader = self.create_loader(sandbox.clone());
+        let loader = self.create_loader(sandbox.clone())?;
         let rules = loader.rules();
         let (publisher, catalog) = channel();
         let mut observers = self.open_observers(recording_file)?;
@@ -169,14 +169,16 @@ impl ServerBuilder {
         Ok(server)
     }
 
-    fn create_loader(&self, sandbox: Sandbox) -> PluginLoader {
+    fn create_loader(&self, sandbox: Sandbox) -> Result<PluginLoader, ConfigError> {
         let rules = LoadPolicy {
             reachable_files: self.reachable_files.clone(),
             writable_paths: self.writable_paths.clone(),
             ..self.config.load_policy()
         };
-        PluginLoader::new(sandbox, rules, self.config.plugins.clone())
-            .with_programs(self.programs.clone())
+        let folder = self.config.plugins.clone();
+        let loader = PluginLoader::locked(sandbox, rules, folder, self.config.lock.mode)
+            .map_err(ConfigError::new)?;
+        Ok(loader.with_programs(self.programs.clone()))
     }
 
     /// Opens the audit log, the data source of the console, the recording and the metrics.
