@@ -78,7 +78,7 @@ fn root() -> PathBuf {
 }
 
 /// The pages of the book and the README files, relative to the root.
-fn pages() -> Vec<String> {
+pub(crate) fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "plugin-sdk/README.md".to_owned()];
     for entry in fs::read_dir(root().join("docs/src")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
