@@ -127,15 +127,21 @@ impl PageFolder {
     }
 }
 
+/// Returns the compile cache of the tests, which contains the sample plugins.
+fn shared_cache(program: &Command) -> PathBuf {
+    let home = program.get_envs().find(|(name, _)| *name == "HOME");
+    Path::new(home.unwrap().1.unwrap()).join(".cache")
+}
+
 /// Creates the folder for a page below `root`.
-fn page_folder(root: &Path, page: &str) -> PageFolder {
+fn page_folder(root: &Path, page: &str, cache: &Path) -> PageFolder {
     let path = root.join(page.replace('/', "-"));
     fs::create_dir(&path).unwrap();
     PageFolder {
         path,
         programs: root.join("programs"),
         samples: root.join("samples"),
-        cache: root.join("cache"),
+        cache: cache.to_owned(),
     }
 }
 
@@ -161,11 +167,12 @@ fn every_command_of_the_book_is_run_or_has_a_reason() {
     fs::create_dir(&root).unwrap();
     let (program, _folder) = ToolbayCommand::new(&folder).into_parts();
     prepare(&root, Path::new(program.get_program()));
+    let cache = shared_cache(&program);
     let mut wrong = Vec::new();
     let mut runs = 0;
     for page in pages() {
         let text = fs::read_to_string(workspace::root().join(&page)).unwrap();
-        let place = page_folder(&root, &page);
+        let place = page_folder(&root, &page, &cache);
         for block in code_blocks(&text)
             .iter()
             .filter(|block| COMMAND_LANGUAGES.contains(&block.language()))
