@@ -213,7 +213,8 @@ async function authenticate(port) {
   const long = { name: 'calculate_sum', arguments: { a: 1, b: 2, c: 'x'.repeat(LARGE) } };
   const answer = await authorized(`${base}/mcp`, 'tools/call', long, headers);
   const text = await answer.text();
-  check('a large message reaches the server', answer.status === 200 && text.includes('"c\\"'), { status: answer.status, text: text.slice(0, 300) });
+  const isNamed = answer.status === 200 && text.includes('"c\\"');
+  check('a large message reaches the server', isNamed, { status: answer.status, text: text.slice(0, 300) });
   // A browser at the address that the certificate names, which `fetch` cannot imitate.
   const browser = { Host: 'tools.example.com', Origin: 'https://tools.example.com', 'Sec-Fetch-Site': 'same-origin' };
   const form = { ...browser, 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -223,7 +224,8 @@ async function authenticate(port) {
   const opened = await raw(port, '/console', { ...browser, Cookie: cookie.split(';')[0] });
   let page = '';
   for await (const chunk of opened) page += chunk;
-  check('the console opens with a token', page.includes('<title>Overview'), { status: login.statusCode, page: page.slice(0, 300) });
+  const seen = { status: login.statusCode, page: page.slice(0, 300) };
+  check('the console opens with a token', page.includes('<title>Overview'), seen);
   check('its cookie is sent only over TLS', /; Secure\b/.test(cookie), cookie);
 }
 
