@@ -46,7 +46,7 @@ fn steps() -> Vec<Step> {
 }
 
 /// Returns whether `text` contains the parts of `pattern` between `…` in this order, on one line.
-fn has_line(text: &str, pattern: &str) -> bool {
+pub(crate) fn has_line(text: &str, pattern: &str) -> bool {
     text.lines().any(|line| {
         let mut rest = line;
         pattern.split('…').all(|part| {

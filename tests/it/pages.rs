@@ -23,8 +23,8 @@ enum Toml {
     Foreign,
 }
 
-/// The pages that contain TOML.
-const TOML: [(&str, Toml); 25] = [
+/// The pages that contain TOML. A block with the label `grant` is a grant on any page.
+const TOML: [(&str, Toml); 29] = [
     ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -32,10 +32,13 @@ const TOML: [(&str, Toml); 25] = [
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/console.md", Toml::Config),
+    ("docs/src/containers.md", Toml::Config),
     ("docs/src/getting-started.md", Toml::Grant),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
+    ("docs/src/identity.md", Toml::Config),
     ("docs/src/large-results.md", Toml::Config),
+    ("docs/src/loki.md", Toml::Config),
     ("docs/src/metrics.md", Toml::Config),
     ("docs/src/opentelemetry.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
@@ -45,6 +48,7 @@ const TOML: [(&str, Toml); 25] = [
     ("docs/src/replay.md", Toml::Config),
     ("docs/src/review-plugin.md", Toml::Grant),
     ("docs/src/service.md", Toml::Config),
+    ("docs/src/service-secrets.md", Toml::Config),
     ("docs/src/share-plugins.md", Toml::Project),
     ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
@@ -74,7 +78,7 @@ fn root() -> PathBuf {
 }
 
 /// The pages of the book and the README files, relative to the root.
-fn pages() -> Vec<String> {
+pub(crate) fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "plugin-sdk/README.md".to_owned()];
     for entry in fs::read_dir(root().join("docs/src")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -142,7 +146,11 @@ fn toml_is_a_configuration_or_a_grant() {
             .iter()
             .find(|(name, _)| *name == page)
             .map(|(_, kind)| kind);
+        let is_grant = block.labels.iter().any(|label| label == "grant");
         match kind {
+            Some(_) if is_grant => {
+                Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)
+            }
             Some(Toml::Config) => config(&block.text),
             Some(Toml::Grant) => {
                 Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)

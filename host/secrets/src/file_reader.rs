@@ -1,6 +1,7 @@
 //! Reads secret files, which only the server's user can access, and whose paths contain no symbolic
 //! links.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -24,6 +25,10 @@ const FILE_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
+
+/// Environment variable with the folder of the files that systemd passes to a service
+/// (`LoadCredential=`).
+const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
 /// Period in which a file can change twice without a change of its timestamps. Some file systems
 /// store timestamps in seconds.
@@ -98,7 +103,9 @@ pub(crate) fn read_if_changed(
 ) -> Result<FileChange, String> {
     let mut file = File::from(open_without_links(base, path)?);
     let stat = fstat(&file).map_err(errno_message)?;
-    check_stat(&stat, max_bytes)?;
+    let folder = env::var_os(CREDENTIALS_VARIABLE);
+    let is_credential = folder.is_some_and(|folder| is_in_folder(path, Path::new(&folder)));
+    check_stat(&stat, max_bytes, geteuid().as_raw(), is_credential)?;
     let stamp = SecretFileStamp::from_stat(&stat);
     if previous.is_some_and(|known| known.is_unchanged(&stamp)) {
         return Ok(FileChange::Unchanged);
@@ -118,9 +125,9 @@ pub(crate) fn read_if_changed(
 const MAX_FILE_BYTES: usize = 64 << 10;
 
 /// Reads a secret file of the operator, with the same checks as for plugins' secrets: it must be a
-/// regular file that this user owns and that no other user can read or write. Follows symbolic
-/// links to its directory, because the operator chose the directory; the file itself must not be a
-/// link. Blocks.
+/// regular file that this user owns and that no other user can read or write, or a credential of
+/// the service. Follows symbolic links to its directory, because the operator chose the directory;
+/// the file itself must not be a link. Blocks.
 ///
 /// # Errors
 ///
@@ -138,16 +145,31 @@ pub fn read_secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     }
 }
 
-/// Checks that the file may contain a secret.
-fn check_stat(stat: &Stat, max_bytes: usize) -> Result<(), String> {
+/// Returns whether the path leads to a file directly in the folder. The folder must be absolute.
+fn is_in_folder(path: &Path, folder: &Path) -> bool {
+    let is_direct = |rest: &Path| {
+        let mut names = rest.components();
+        matches!(names.next(), Some(Component::Normal(_))) && names.next().is_none()
+    };
+    folder.is_absolute() && path.strip_prefix(folder).is_ok_and(is_direct)
+}
+
+/// Checks that the file may contain a secret of the server's user.
+///
+/// If a file system has access control lists, the credentials of a service belong to root, and a
+/// list allows the service's user to read them. The mode then has the list's mask as the bits of
+/// the group, although the group has no access.
+fn check_stat(stat: &Stat, max_bytes: usize, user: u32, is_credential: bool) -> Result<(), String> {
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err("is not a regular file".to_owned());
     }
-    if stat.st_uid != geteuid().as_raw() {
+    let is_credential_of_root = is_credential && stat.st_uid == 0 && user != 0;
+    if stat.st_uid != user && !is_credential_of_root {
         return Err("belongs to another user than the server's; change its owner".to_owned());
     }
     let mode = stat.st_mode & 0o7777;
-    if mode & 0o077 != 0 {
+    let forbidden = if is_credential_of_root { 0o037 } else { 0o077 };
+    if mode & forbidden != 0 {
         return Err(format!(
             "is open to other users (mode {mode:04o}); make it 0600"
         ));
@@ -311,13 +333,60 @@ mod tests {
     fn the_file_of_another_user_is_not_read() {
         let root = tempfile::tempdir().unwrap();
         write_file(&root.path().join("file"), "value", 0o600);
+        let stat = fstat(File::open(root.path().join("file")).unwrap()).unwrap();
+        let user = stat.st_uid;
+        let other = "belongs to another user than the server's; change its owner";
+        assert_eq!(check_stat(&stat, 10, user, false), Ok(()));
+        for is_credential in [false, true] {
+            let mut stat = stat;
+            stat.st_uid = 7;
+            assert_eq!(check_stat(&stat, 10, 8, is_credential).unwrap_err(), other);
+        }
+    }
+
+    #[test]
+    fn a_credential_may_belong_to_root() {
+        let root = tempfile::tempdir().unwrap();
+        write_file(&root.path().join("file"), "value", 0o400);
         let mut stat = fstat(File::open(root.path().join("file")).unwrap()).unwrap();
-        assert_eq!(check_stat(&stat, 10), Ok(()));
-        stat.st_uid += 1;
-        assert_eq!(
-            check_stat(&stat, 10).unwrap_err(),
-            "belongs to another user than the server's; change its owner"
-        );
+        let kind = stat.st_mode & !0o7777;
+        for (owner, mode, user, is_credential, is_fine) in [
+            // With an access control list, and without one.
+            (0, 0o440, 7, true, true),
+            (7, 0o400, 7, true, true),
+            (0, 0o400, 0, true, true),
+            (0, 0o440, 7, false, false),
+            (0, 0o444, 7, true, false),
+            (0, 0o460, 7, true, false),
+            (7, 0o440, 7, true, false),
+            (0, 0o440, 0, true, false),
+            (8, 0o400, 7, true, false),
+        ] {
+            (stat.st_uid, stat.st_mode) = (owner, kind | mode);
+            assert_eq!(
+                check_stat(&stat, 10, user, is_credential).is_ok(),
+                is_fine,
+                "{owner} {mode:o} {user} {is_credential}"
+            );
+        }
+        let folder = Path::new("/run/credentials/toolbay.service");
+        for (path, is_fine) in [
+            ("/run/credentials/toolbay.service/key", true),
+            ("/run/credentials/toolbay.service/./key", true),
+            ("/run/credentials/toolbay.service", false),
+            ("/run/credentials/toolbay.service/..", false),
+            (
+                "/run/credentials/toolbay.service/../other.service/key",
+                false,
+            ),
+            ("/run/credentials/toolbay.service/folder/key", false),
+            ("/run/credentials/toolbay.service.d/key", false),
+            ("key", false),
+        ] {
+            assert_eq!(is_in_folder(Path::new(path), folder), is_fine, "{path}");
+        }
+        assert!(!is_in_folder(Path::new("key"), Path::new("")));
+        assert!(!is_in_folder(Path::new("a/key"), Path::new("a")));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //
 //     node proxies.mjs NAME PROGRAM LIBRARIES BOOK SERVER PLUGINS NEWCOMER
 //
-// NAME is `nginx` or `haproxy`; PROGRAM the binary; LIBRARIES the folder of its libraries; BOOK the page with the
+// NAME is `nginx`, `haproxy` or `caddy`; PROGRAM the binary; LIBRARIES the folder of its libraries; BOOK the page with the
 // configurations; SERVER, PLUGINS and NEWCOMER are those of the other clients.
 
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -29,6 +30,16 @@ const IN_TURN = 20;
 // The number of comments in an idle stream before a change.
 const IDLE = 3;
 
+// The language of the configurations in the book.
+const LANGUAGES = { nginx: 'nginx', haproxy: 'haproxy', caddy: 'caddyfile' };
+
+// The line of a configuration that has the address on which the proxy listens.
+const LISTENS = { nginx: 'listen 443 ssl;', haproxy: 'bind :443 ssl crt /etc/haproxy/tools.pem', caddy: 'tools.example.com {' };
+
+// A token, and the size of a message for which nginx needs a setting, in bytes.
+const TOKEN = 'a-token-of-an-operator';
+const LARGE = 3_900_000;
+
 const [name, program, libraries, book, server, plugins, newcomer] = process.argv.slice(2);
 
 /** Returns the code blocks of a page in a language, in order. */
@@ -44,10 +55,16 @@ function whole(configuration, root) {
     const timeouts = '    timeout connect 5000\n    timeout client 50000\n    timeout server 50000\n';
     return `global\n    maxconn 4000\ndefaults\n    mode http\n${timeouts}\n${configuration}`;
   }
+  if (name === 'caddy') return `{\n\tadmin off\n\tauto_https off\n}\n${configuration}`;
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const writable = paths.map((path) => `  ${path}_temp_path ${root}/${path};\n`).join('');
   const main = `daemon off;\nmaster_process off;\npid ${root}/pid;\nerror_log stderr warn;\n`;
   return `${main}events { worker_connections 4000; }\nhttp {\n  access_log off;\n${writable}${configuration}}\n`;
+}
+
+/** Returns the line for an address of this machine, without TLS. */
+function plainly(port) {
+  return { nginx: `listen 127.0.0.1:${port};`, haproxy: `bind 127.0.0.1:${port}`, caddy: `http://:${port} {\n\tbind 127.0.0.1` }[name];
 }
 
 /**
@@ -56,14 +73,19 @@ function whole(configuration, root) {
 async function proxy(configuration, root, servers) {
   const port = await freePort();
   let text = whole(configuration, root);
-  const listens = name === 'nginx' ? 'listen 80;' : 'bind :80';
-  if (!text.includes(listens)) throw new Error(`no "${listens}" in ${text}`);
-  text = text.replaceAll(listens, listens.replace(/:?80/, `${name === 'nginx' ? '' : ' '}127.0.0.1:${port}`).replace('  ', ' '));
+  const [from, to] = [LISTENS[name], plainly(port)];
+  if (!text.includes(from)) throw new Error(`no "${from}" in ${text}`);
+  text = text.replaceAll(from, to).replaceAll(/^ *ssl_certificate.*\n/gm, '');
   servers.forEach((url, n) => (text = text.replaceAll(`127.0.0.1:${8931 + n}`, new URL(url).host)));
   const file = join(root, `${name}.conf`);
   writeFileSync(file, text);
-  const args = name === 'nginx' ? ['-p', root, '-c', file, '-e', 'stderr'] : ['-db', '-f', file];
-  const child = spawn(program, args, { env: { PATH: '/usr/bin:/bin', LD_LIBRARY_PATH: libraries }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const args = {
+    nginx: ['-p', root, '-c', file, '-e', 'stderr'],
+    haproxy: ['-db', '-f', file],
+    caddy: ['run', '--adapter', 'caddyfile', '--config', file],
+  }[name];
+  const env = { PATH: '/usr/bin:/bin', HOME: root, LD_LIBRARY_PATH: libraries };
+  const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const said = [];
   createInterface(child.stderr).on('line', (line) => said.push(line));
   let over = false;
@@ -105,11 +127,12 @@ async function serve(root, id, settings) {
 }
 
 /** Returns the response to a raw request through the proxy: its status, and its body as a stream. */
-function raw(port, path, headers) {
+function raw(port, path, headers, body) {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, headers }, resolve);
+    const method = body === undefined ? 'GET' : 'POST';
+    const sent = request({ host: '127.0.0.1', port, path, method, headers }, resolve);
     sent.on('error', reject);
-    sent.end();
+    sent.end(body);
   });
 }
 
@@ -171,6 +194,41 @@ async function converse(port, prefix, transport, folder) {
   await close();
 }
 
+/** Sends a request with a token, and returns the response. */
+function authorized(url, method, params, headers = {}) {
+  const fixed = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  return fetch(url, { method: 'POST', headers: { ...fixed, ...headers }, body });
+}
+
+/** The conversation of a client with a token, and of an operator's browser. */
+async function authenticate(port) {
+  const base = `http://127.0.0.1:${port}`;
+  const refused = await fetch(`${base}/mcp`, { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } });
+  check('a token is required', refused.status === 401, refused.status);
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
+  const begun = await authorized(`${base}/mcp`, 'initialize', params);
+  await begun.text();
+  const headers = { 'Mcp-Session-Id': begun.headers.get('Mcp-Session-Id') ?? '' };
+  const long = { name: 'calculate_sum', arguments: { a: 1, b: 2, c: 'x'.repeat(LARGE) } };
+  const answer = await authorized(`${base}/mcp`, 'tools/call', long, headers);
+  const text = await answer.text();
+  const isNamed = answer.status === 200 && text.includes('"c\\"');
+  check('a large message reaches the server', isNamed, { status: answer.status, text: text.slice(0, 300) });
+  // A browser at the address that the certificate names, which `fetch` cannot imitate.
+  const browser = { Host: 'tools.example.com', Origin: 'https://tools.example.com', 'Sec-Fetch-Site': 'same-origin' };
+  const form = { ...browser, 'Content-Type': 'application/x-www-form-urlencoded' };
+  const login = await raw(port, '/console/login', form, `token=${TOKEN}`);
+  login.resume();
+  const cookie = login.headers['set-cookie']?.[0] ?? '';
+  const opened = await raw(port, '/console', { ...browser, Cookie: cookie.split(';')[0] });
+  let page = '';
+  for await (const chunk of opened) page += chunk;
+  const seen = { status: login.statusCode, page: page.slice(0, 300) };
+  check('the console opens with a token', page.includes('<title>Overview'), seen);
+  check('its cookie is sent only over TLS', /; Secure\b/.test(cookie), cookie);
+}
+
 /** Returns the number of calls that a server reports as finished. */
 async function answered(url) {
   const text = await (await fetch(new URL('/metrics', url))).text();
@@ -198,8 +256,10 @@ async function behind(configuration, settings, work) {
 }
 
 async function run() {
-  const [plain, below, several] = blocks(name);
-  const [settings, sessionless] = blocks('toml');
+  const [plain, below, several] = blocks(LANGUAGES[name]);
+  const [tokens, settings, sessionless] = blocks('toml');
+  const hash = createHash('sha256').update(TOKEN).digest('hex');
+  await behind(plain, [tokens.replace('0'.repeat(64), hash)], (port) => authenticate(port));
   // The test waits for the comments of an idle stream, so they are sent often.
   const lively = settings.replace('[http]', '[http]\nstream_keep_alive = "1s"');
   for (const [configuration, prefix] of [

@@ -1,5 +1,5 @@
-//! Tests nginx and `HAProxy` as reverse proxies of the server, with the configurations from the
-//! book.
+//! Tests nginx, `HAProxy` and Caddy as reverse proxies of the server, with the configurations from
+//! the book.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ use crate::debian::DebianPackage;
 use crate::tally::TestCounts;
 
 /// The packages of the proxies. Each program has the name of its package.
-const PROXIES: [DebianPackage; 2] = [
+const PROXIES: [DebianPackage; 3] = [
     DebianPackage {
         name: "nginx",
         programs: &["nginx"],
@@ -29,6 +29,12 @@ const PROXIES: [DebianPackage; 2] = [
         programs: &["haproxy"],
         folder: "usr/sbin",
         with_libraries: true,
+    },
+    DebianPackage {
+        name: "caddy",
+        programs: &["caddy"],
+        folder: "usr/bin",
+        with_libraries: false,
     },
 ];
 
