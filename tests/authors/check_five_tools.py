@@ -2,7 +2,7 @@
 
     check_five_tools.py TOOLBAY PLUGINS FASTMCP TYPESCRIPT_SDK
 
-TOOLBAY is the server's binary, PLUGINS a folder with `five-LANGUAGE.wasm`, FASTMCP a virtual environment, and
+TOOLBAY is the server's binary, PLUGINS a folder with `LANGUAGE/five-LANGUAGE.wasm`, FASTMCP a virtual environment, and
 TYPESCRIPT_SDK the built project.
 """
 

@@ -12,8 +12,10 @@ from typing import Any
 
 REVISION = "2025-11-25"
 
-PATIENCE = 300
-"""Seconds until a server that does not answer counts as failed. The first start compiles large plugins."""
+CHANGED = "notifications/tools/list_changed"
+
+PATIENCE = 900
+"""Seconds until a server that does not answer counts as failed. Compiling a large plugin has a low priority."""
 
 
 class Connection:
@@ -124,6 +126,3 @@ class Connection:
             while not changed:
                 changed = self.receive(until).get("method") == CHANGED
         return tools
-
-
-CHANGED = "notifications/tools/list_changed"

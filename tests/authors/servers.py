@@ -41,14 +41,14 @@ class Installed:
 
     toolbay: Path
     plugins: Path
-    """The folder with `five-LANGUAGE.wasm`."""
+    """The folder with `LANGUAGE/five-LANGUAGE.wasm`."""
     fastmcp: Path
     """The virtual environment."""
     typescript_sdk: Path
     """The project, with `node_modules` and `build`."""
 
     def component(self, name: str) -> Path:
-        return self.plugins / f"five-{name}.wasm"
+        return self.plugins / name / f"five-{name}.wasm"
 
     def start(self, name: str, service: str, folder: Path) -> Connection:
         """Starts a server, with its files in `folder`, which is empty."""
