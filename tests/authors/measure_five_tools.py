@@ -134,10 +134,10 @@ def main() -> None:
     machine = book.machine()
     medians = measure(installed, options.rounds, options.calls)
     header = ["server", "lines", "size", *CALLS]
-    rows = [
-        [TITLES[name], str(lines_of(source)), size(name, installed), *(formatted(medians[name, tool]) for tool in CALLS)]
-        for name, source in SOURCES.items()
-    ]
+    rows = []
+    for name, source in SOURCES.items():
+        cells = [formatted(medians[name, tool]) for tool in CALLS]
+        rows.append([TITLES[name], str(lines_of(source)), size(name, installed), *cells])
     spread = [
         [
             TITLES[name],
