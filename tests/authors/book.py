@@ -11,6 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/src/benchmarks.md"
 
+BUSY = "**Other programs used the machine during this run, so the times are too long.**"
+"""What a page says about a measurement on a machine with more load than cores."""
+
 
 def write(part: str, text: str) -> None:
     """Replaces the text between the markers of `part`."""
@@ -29,11 +32,15 @@ def machine() -> str:
     kib = int(re.search(r"^MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE)[1])
     command = ["git", "describe", "--always", "--dirty"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    return (
-        f"{processor[1] if processor else platform.machine()}, {len(os.sched_getaffinity(0))} cores, "
-        f"{-(-kib // (1 << 20))} GiB, Linux {platform.release().split('-')[0]}, "
-        f"load {os.getloadavg()[0]:.2f} before." + (f" Toolbay is commit `{commit}`." if commit else "")
+    cores = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    words = (
+        f"{processor[1] if processor else platform.machine()}, {cores} cores, {-(-kib // (1 << 20))} GiB, "
+        f"Linux {platform.release().split('-')[0]}, load {load:.2f} before."
     )
+    if commit:
+        words += f" Toolbay is commit `{commit}`."
+    return words if load <= cores else f"{words} {BUSY}"
 
 
 def table(header: list[str], rows: list[list[str]], numbers_from: int = 1) -> str:
