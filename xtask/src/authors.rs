@@ -35,7 +35,8 @@ pub(crate) struct FiveToolsOptions {
     #[arg(long)]
     measure: bool,
     /// Write the table into the book; implies --measure
-    #[arg(long)]
+    // The page names the commit of the checkout.
+    #[arg(long, conflicts_with = "server")]
     book: bool,
     /// Rounds of the measurement
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,7 +52,8 @@ pub(crate) struct LoopOptions {
     /// The languages; without any, those with an example of five tools
     languages: Vec<String>,
     /// Write the table into the book
-    #[arg(long)]
+    // The page names the commit of the checkout.
+    #[arg(long, conflicts_with = "server")]
     book: bool,
     /// Changes that are measured in each language, alone and with a client
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
