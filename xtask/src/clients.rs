@@ -19,6 +19,7 @@ mod rust;
 mod script;
 mod version;
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anstream::{eprintln, println};
@@ -144,4 +145,16 @@ pub(crate) fn python_script(workspace: &CargoWorkspace, name: &str) -> Result<Co
     // sources (`-B`).
     python.args(["-u", "-B"]).arg(folders.source.join(name));
     Ok(python)
+}
+
+/// Creates a virtual environment with the packages of `source/requirements.txt` in
+/// `installed/name`, and returns its Python interpreter. `what` names the packages for the user.
+pub(crate) fn python_environment(
+    source: PathBuf,
+    installed: PathBuf,
+    name: &str,
+    what: &str,
+) -> Result<PathBuf> {
+    let folders = ClientFolders { source, installed };
+    python::install_environment(&folders, name, "requirements.txt", what, "3.10")
 }

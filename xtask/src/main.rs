@@ -1,6 +1,6 @@
-//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`,
-//! `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`, `fuzz`, `miri`,
-//! `measure`.
+//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `five-tools`,
+//! `loop`, `toolchains`, `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`,
+//! `fuzz`, `miri`, `measure`.
 
 #![allow(
     clippy::print_stdout,
@@ -9,6 +9,7 @@
 )]
 
 mod apps;
+mod authors;
 mod bench;
 mod build;
 mod clients;
@@ -63,6 +64,11 @@ enum Command {
     /// Build the plugins of each language from its template, and call every tool through an
     /// official client
     Languages(languages::LanguageOptions),
+    /// Call the same five tools of plugins in five languages and of servers on two SDKs; with
+    /// --measure, also count their lines, sizes and times
+    FiveTools(authors::FiveToolsOptions),
+    /// Measure the time from saving a file until the tool can be called, in each language
+    Loop(authors::LoopOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
     /// tool
     Toolchains,
@@ -103,6 +109,8 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&workspace, &options),
         Command::Clients(options) => clients::run_command(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
+        Command::FiveTools(options) => authors::run_five_tools(&workspace, &options),
+        Command::Loop(options) => authors::run_loop(&workspace, &options),
         Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),

@@ -150,7 +150,16 @@ mod tests {
     fn the_page_has_its_markers() {
         let page = fs::read_to_string(toolbay_testkit::workspace::root().join(PAGE)).unwrap();
         for part in [
-            "peers", "tools", "flight", "payload", "clients", "plugins", "files", "metering",
+            "peers",
+            "tools",
+            "flight",
+            "payload",
+            "clients",
+            "plugins",
+            "files",
+            "metering",
+            "five-tools",
+            "loop",
         ] {
             replaced(&page, part, "new").unwrap();
         }

@@ -148,7 +148,9 @@ impl BuildEnvironment {
             .with_context(|| format!("{}: `{line}`", project.manifest.name))
     }
 
-    fn shell_command(&self, line: &str) -> Command {
+    /// Returns a command that runs a line of shell, with the programs and caches of this
+    /// environment.
+    pub(crate) fn shell_command(&self, line: &str) -> Command {
         // Programs that xtask has installed take precedence, because the machine's own are missing
         // or too old.
         let mut path = self.program_folder().into_os_string();
