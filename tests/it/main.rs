@@ -19,6 +19,7 @@ mod arrival;
 mod audit;
 mod author;
 mod bad_input;
+mod budgets;
 mod call;
 mod checks;
 mod cli;
