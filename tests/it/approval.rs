@@ -2,6 +2,7 @@
 //! calls an approval covers, and what attackers try.
 
 mod attacks;
+mod console_only;
 mod operator;
 mod scope;
 

@@ -4,7 +4,7 @@ mod access;
 mod answers;
 mod attacks;
 mod shown;
-mod site;
+pub(crate) mod site;
 mod stdio;
 
 use serde_json::json;

@@ -2,7 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::{CommandOutput, Folder, StdioServer, TinyComponent, ToolbayCommand};
+use crate::http::auth::token;
+use crate::support::{
+    CommandOutput, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand,
+    error_kind_and_text,
+};
 
 fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
@@ -54,6 +58,61 @@ fn a_plugin_whose_grant_has_another_name_is_refused() {
     );
     folder.remove("text.toml.txt");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
+}
+
+#[test]
+fn a_grant_ends_at_the_time_that_it_states() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "until = 2026-01-01\n");
+    let mut server = StdioServer::start(&folder);
+    server.wait_until_listed(&["count", "read_file", "slugify"]);
+    let result = server.call("count", json!({}));
+    let (kind, text) = error_kind_and_text(&result);
+    assert_eq!(kind, "disabled", "{result}");
+    assert!(
+        text.contains("ended at 2026-01-01T00:00:00Z (until)"),
+        "{text}"
+    );
+    let listed = run(&folder, &["list"]).stdout;
+    for words in [
+        "ends at 2026-01-01T00:00:00Z",
+        "the grant ended at 2026-01-01T00:00:00Z (until): all calls of the plugin are rejected",
+    ] {
+        assert!(listed.contains(words), "{words}: {listed}");
+    }
+    let listed = run(&folder, &["check-config"]);
+    assert!(listed.stdout.contains("the grant ended at"), "{listed}");
+    // A longer grant applies without a restart.
+    folder.put("text.toml", "until = 9999-12-31T23:59:59+14:00\n");
+    loop {
+        let result = server.call("count", json!({}));
+        if result["isError"] != true {
+            break;
+        }
+    }
+    for (wrong, why) in [
+        ("until = \"2027-01-01\"", "without quotation marks"),
+        ("until = 2027-01-01T08:00:00", "with a zone"),
+        ("until = 08:00:00", "expected a date"),
+        ("until = 7", "expected a date"),
+        ("untill = 2027-01-01", "did you mean `until`?"),
+    ] {
+        folder.put("text.toml", wrong);
+        let listed = run(&folder, &["list"]).stdout;
+        assert!(
+            listed.contains("text  refused") && listed.contains(why),
+            "{wrong}: {listed}"
+        );
+    }
+}
+
+#[test]
+fn a_grant_without_an_end_does_not_end() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put("text.toml", "[limits]\nfuel = 1000000\n");
+    let listed = run(&folder, &["list"]).stdout;
+    assert!(!listed.contains("ends at"), "{listed}");
+    assert_eq!(run(&folder, &["call", "count"]).code, 0);
 }
 
 #[test]
@@ -213,4 +272,59 @@ fn check_refuses_and_warns_about_mounts_as_a_server_does() {
         warned.stdout.contains("missing") && warned.stdout.contains("does not exist"),
         "{warned}"
     );
+}
+
+#[test]
+fn a_client_reads_what_is_enforced_for_the_tools_that_it_can_see() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    std::fs::create_dir(folder.sibling_path("data")).unwrap();
+    folder.put(
+        "text.toml",
+        "require_approval = \"always\"\napprove_by = \"console\"\nuntil = 9999-12-31\n\
+         [limits]\nfuel = 123456\n[tools.read_file]\nrequire_approval = \"never\"\n[permissions]\n\
+         http = [\"https://api.example.com\"]\n\
+         [[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"\n",
+    );
+    folder.put("other.wasm", TinyComponent::new(&["hidden"]).build());
+    let (word, tokens) = token("ci", "tools = [\"count\", \"read_file\"]");
+    let server = HttpServer::start_with_config(&folder, &tokens).wait_until_ready();
+    let bearer = format!("Bearer {word}");
+    let session = server.start_session_with_capabilities(
+        "2025-11-25",
+        json!({}),
+        &[("Authorization", &bearer)],
+    );
+    let read = session.result("resources/read", json!({"uri": "toolbay://policy"}));
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    let policy: serde_json::Value = serde_json::from_str(text).unwrap();
+    let names: Vec<&String> = policy["tools"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["count", "read_file"], "{policy}");
+    let count = &policy["tools"]["count"];
+    assert_eq!(
+        count["approval"],
+        "a person must allow it, before each call, in the console"
+    );
+    assert!(policy["tools"]["read_file"].get("approval").is_none());
+    assert_eq!(count["limits"]["fuel"], 123_456);
+    assert_eq!(count["grant_ends"], "9999-12-31T00:00:00Z");
+    assert_eq!(
+        count["permissions"],
+        json!([
+            "read files in the folder /data",
+            "send requests to https://api.example.com"
+        ])
+    );
+    let root = folder.root().display().to_string();
+    assert!(!text.contains(&root) && !text.contains("hidden"), "{text}");
+    // Another URI, and other parameters, are not the policy.
+    for uri in [
+        "toolbay://policy/",
+        "toolbay://policy?a",
+        "TOOLBAY://policy2",
+    ] {
+        let response = session
+            .request("resources/read", json!({"uri": uri}))
+            .response_message();
+        assert_eq!(response["error"]["code"], -32_002, "{uri}: {response}");
+    }
 }

@@ -22,6 +22,12 @@ const STRICT: &str = "arguments::by_default_nothing_is_converted_and_the_error_h
 const SEPARATOR: &str = "schemas::names_have_the_separator_of_the_grant";
 const APPROVE: &str =
     "approval::scope::approval_of_a_tool_overrides_the_grant_which_overrides_the_server";
+const CONSOLE: &str =
+    "approval::console_only::every_revision_waits_for_the_operator_whatever_the_client_can_do";
+const CONSOLE_OFF: &str =
+    "approval::every_revision_with_forms_asks_a_person_before_the_plugin_is_entered";
+const BUDGET: &str = "budgets::a_budget_of_calls_is_used_up_also_after_a_restart";
+const NO_BUDGET: &str = "budgets::without_a_budget_calls_are_not_counted";
 const RATE: &str = "rates::a_rate_limit_applies_to_each_tool_of_a_plugin_separately";
 const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
 const TOOLS: &str =
@@ -57,6 +63,7 @@ const TABLES: &[Table] = &[
             ("prefix", PREFIX, PREFIX),
             ("separator", SEPARATOR, SEPARATOR),
             ("require_approval", APPROVE, APPROVE),
+            ("approve_by", CONSOLE, CONSOLE_OFF),
             ("arguments", LENIENT, STRICT),
             (
                 "enabled_tools",
@@ -69,6 +76,11 @@ const TABLES: &[Table] = &[
                 "grants::a_grant_without_a_digest_allows_another_file",
             ),
             (
+                "until",
+                "grants::a_grant_ends_at_the_time_that_it_states",
+                "grants::a_grant_without_an_end_does_not_end",
+            ),
+            (
                 "limits",
                 "limits::the_grant_raises_every_limit",
                 "limits::every_default_limit_holds",
@@ -78,6 +90,7 @@ const TABLES: &[Table] = &[
                 RATE,
                 "rates::the_server_can_limit_the_rate_of_every_tool_and_of_a_client",
             ),
+            ("budget", BUDGET, NO_BUDGET),
             ("permissions", MOUNTED, UNMOUNTED),
             ("secrets", SOURCE, NO_SOURCE),
             ("config", CONFIG, CONFIG),
@@ -85,6 +98,29 @@ const TABLES: &[Table] = &[
                 "tools",
                 TOOLS,
                 "grants::without_enabled_tools_every_tool_is_offered",
+            ),
+        ],
+    },
+    Table {
+        name: "budget",
+        head: "[budget]\n",
+        configures: false,
+        keys: &[
+            ("calls", BUDGET, NO_BUDGET),
+            (
+                "fuel",
+                "budgets::a_budget_of_fuel_is_used_up_by_the_calls_before",
+                NO_BUDGET,
+            ),
+            (
+                "network_bytes",
+                "budgets::a_budget_of_network_bytes_is_used_up_by_requests",
+                NO_BUDGET,
+            ),
+            (
+                "scope",
+                "budgets::each_caller_has_a_budget_of_its_own_only_with_that_scope",
+                "budgets::each_caller_has_a_budget_of_its_own_only_with_that_scope",
             ),
         ],
     },

@@ -20,6 +20,7 @@ mod audit;
 mod author;
 mod bad_input;
 mod book_commands;
+mod budgets;
 mod call;
 mod checks;
 mod cli;

@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use toolbay_model::{ArgumentCheck, Limits};
 
 use crate::folder::description_limits::tests::SMALL;
-use crate::rules::approval::ApprovalSetting;
+use crate::rules::approval::{ApprovalSetting, Approver};
 use crate::rules::grant::{Grant, ToolGrant};
 use crate::rules::load_policy::LoadPolicy;
 
@@ -18,8 +18,10 @@ prefix = "acme"
 separator = "."
 arguments = "lenient"
 require_approval = "first"
+approve_by = "console"
 enabled_tools = ["erase", "look", "read_*"]
 component = "sha256:0707070707070707070707070707070707070707070707070707070707070707"
+until = 2027-01-01T00:00:00Z
 [limits]
 fuel = 1_000_000
 timeout = "2s"
@@ -30,6 +32,11 @@ oversize = "error"
 calls = 6
 per = "1m"
 shared = true
+[budget]
+calls = 100
+fuel = 1_000_000
+network_bytes = "1MiB"
+scope = "caller"
 [config]
 units = "metric"
 [permissions]
@@ -72,6 +79,7 @@ command = ["pass", "show"]
 caller_folder = "own"
 [tools.erase]
 require_approval = "always"
+approve_by = "client"
 title = "Erase"
 description = "Erases."
 task_support = "forbidden"
@@ -94,6 +102,7 @@ oversize = "error"
 const STRUCTS: &[(&str, &str, &str)] = &[
     ("rules/grant.rs", "Grant", ""),
     ("rules/grant.rs", "ToolGrant", "tools.erase"),
+    ("rules/budget.rs", "GrantBudget", "budget"),
     (
         "rules/grant.rs",
         "AnnotationOverride",
@@ -186,6 +195,7 @@ fn rules() -> LoadPolicy {
         describe_limits: Limits::DEFAULT,
         rate_limit: None,
         require_approval: ApprovalSetting::Never,
+        approve_by: Approver::Client,
         max_component_size: ByteSize::mib(1),
         guarded_paths: Vec::new(),
         description_limits: SMALL,
@@ -246,8 +256,12 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
             is_shown(other) || !is_shown(one),
             "{context}: {name} is shown"
         );
-        let [here, there] =
-            [one, other].map(|grant| grant.approvals(rules.require_approval).setting_for(name));
+        let approvals = |grant: &Grant| grant.approvals(rules.require_approval, rules.approve_by);
+        assert!(
+            approvals(one).approver_for(name) >= approvals(other).approver_for(name),
+            "{context}: {name} is allowed by the client"
+        );
+        let [here, there] = [one, other].map(|grant| approvals(grant).setting_for(name));
         assert!(
             asks_as_often(here, there),
             "{context}: {name} {here:?} {there:?}"
@@ -261,6 +275,19 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
             assert!(here.1 <= there.1, "{context}: {name} {here:?} {there:?}");
         }
     }
+    assert!(
+        one.until
+            .is_some_and(|end| other.until.is_none_or(|then| end <= then))
+            || other.until.is_none(),
+        "{context}: {:?} {:?}",
+        one.until,
+        other.until
+    );
+    assert_eq!(
+        one.budget.intersection(&other.budget),
+        one.budget,
+        "{context}: the budget is larger"
+    );
     match (one.rate_limit, other.rate_limit) {
         (_, None) => {}
         (Some(here), Some(there)) => assert!(

@@ -51,7 +51,10 @@ pub use self::publish::snapshot::Snapshot;
 pub use self::resource_uri::match_budget::{MatchBudget, MatchBudgetExhausted};
 pub use self::resource_uri::uri_matcher::UriMatcher;
 pub use self::resource_uri::uri_template::UriTemplate;
-pub use self::rules::approval::{ApprovalPolicy, ApprovalSetting, ToolApprovals};
+pub use self::rules::approval::{
+    ApprovalPolicy, ApprovalSetting, Approver, RequiredApproval, ToolApprovals,
+};
+pub use self::rules::budget::{BudgetScope, GrantBudget};
 pub use self::rules::grant::{AnnotationOverride, Grant, ToolOverride};
 pub use self::rules::load_policy::{LiveRules, LoadPolicy};
 pub use self::rules::mount_policy::{GuardedPath, MountPlan};

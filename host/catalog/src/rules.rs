@@ -1,6 +1,7 @@
 //! Grants, the server's rules for loading plugins, and the terms that result from both.
 
 pub(crate) mod approval;
+pub(crate) mod budget;
 pub(crate) mod grant;
 pub(crate) mod grant_intersection;
 pub(crate) mod input_schema;

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_catalog::{
-    ApprovalSetting, Catalog, DescribeLimits, FolderReloader, FolderWatcher, LoadPolicy,
+    ApprovalSetting, Approver, Catalog, DescribeLimits, FolderReloader, FolderWatcher, LoadPolicy,
     MatchBudget, PluginFileStatus, PluginLoader, PublishListener, Snapshot, channel,
 };
 use toolbay_model::{Limits, ResourceContent};
@@ -84,6 +84,7 @@ impl Folder {
             describe_limits: Limits::DEFAULT,
             rate_limit: None,
             require_approval: ApprovalSetting::Never,
+            approve_by: Approver::Client,
             max_component_size: ByteSize::mib(1),
             guarded_paths: Vec::new(),
             description_limits: DescribeLimits {

@@ -79,6 +79,11 @@ impl ConsoleAccess {
         self.0.lock()
     }
 
+    /// Returns whether a login token opens the console, which the console's own socket issues.
+    pub(crate) fn is_local(&self) -> bool {
+        self.login_token().is_some()
+    }
+
     fn login_token(&self) -> Option<Arc<LoginToken>> {
         match &*self.lock_kind() {
             AccessKind::Local(token) => Some(Arc::clone(token)),

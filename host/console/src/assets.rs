@@ -1,4 +1,4 @@
-//! The static files that pages load: a style sheet and a script, both embedded in the program.
+//! The static files that pages load: a style sheet and scripts, all embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -26,6 +26,12 @@ pub(crate) static SCRIPT: StaticAsset = StaticAsset {
     text: include_str!("assets/script.js"),
     content_type: "text/javascript; charset=utf-8",
     path: LazyLock::new(|| asset_path("script.js", include_str!("assets/script.js"))),
+};
+
+pub(crate) static NOTICES: StaticAsset = StaticAsset {
+    text: include_str!("assets/notices.js"),
+    content_type: "text/javascript; charset=utf-8",
+    path: LazyLock::new(|| asset_path("notices.js", include_str!("assets/notices.js"))),
 };
 
 impl StaticAsset {

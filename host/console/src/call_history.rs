@@ -29,6 +29,8 @@ pub(crate) struct CallHistory {
     pub(crate) ended: u64,
     /// Number of failed calls since the server started.
     pub(crate) failed: u64,
+    /// Number of cancelled calls since the server started.
+    pub(crate) cancelled: u64,
     /// Number of calls that were not recorded because the queue was full.
     pub(crate) lost: u64,
 }
@@ -50,6 +52,7 @@ impl CallHistory {
         self.series.add(&call);
         self.ended += 1;
         self.failed += u64::from(call.is_failure());
+        self.cancelled += u64::from(call.is_cancelled());
         // Unknown tools get no entry, because clients can send any name.
         if call.plugin.is_some() {
             let has_entry = self.tools.contains_key(&call.tool);
@@ -106,6 +109,15 @@ mod tests {
             ..note("made up", "unknown-tool")
         });
         assert_eq!((history.ended, history.failed), (2_501, 501));
+        history.add(note("t5", "cancelled"));
+        assert_eq!(
+            (history.ended, history.failed, history.cancelled),
+            (2_502, 501, 1)
+        );
+        history.add(CallNote {
+            plugin: None,
+            ..note("made up", "unknown-tool")
+        });
         assert_eq!(history.newest().count(), MAX_CALLS);
         assert_eq!(history.newest().next().unwrap().tool, "made up");
         assert_eq!(history.tools.len(), MAX_TOOLS + 1);
@@ -114,7 +126,7 @@ mod tests {
         let one = history.tools["t5"];
         assert_eq!(
             (one.calls, one.failed, one.fuel, one.mean_duration()),
-            (1, 1, 1_000, Duration::from_millis(12))
+            (2, 1, 2_000, Duration::from_millis(12))
         );
     }
 }

@@ -64,9 +64,14 @@ impl CallNote {
         }
     }
 
-    /// Returns whether the call failed.
+    /// Returns whether the call failed. A cancelled call did not.
     pub(crate) fn is_failure(&self) -> bool {
-        !matches!(self.outcome, "ok" | "input-required")
+        !matches!(self.outcome, "ok" | "input-required") && !self.is_cancelled()
+    }
+
+    /// Returns whether the call was cancelled, or stopped by an operator.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.outcome == "cancelled"
     }
 
     /// Returns whether a name or the outcome contains `search`, which is in lower case.

@@ -23,10 +23,12 @@ pub(crate) struct CallSeries {
 pub(crate) struct SeriesBucket {
     /// Number of the bucket since 1970.
     pub(crate) number: u64,
-    /// Number of calls that did not fail.
+    /// Number of calls that succeeded.
     pub(crate) ok: u64,
     /// Number of calls that failed.
     pub(crate) failed: u64,
+    /// Number of calls that were cancelled.
+    pub(crate) cancelled: u64,
     /// Total fuel.
     pub(crate) fuel: u64,
     /// Total duration.
@@ -40,7 +42,7 @@ pub(crate) struct SeriesBucket {
 impl SeriesBucket {
     /// Returns the number of calls.
     pub(crate) fn calls(&self) -> u64 {
-        self.ok + self.failed
+        self.ok + self.failed + self.cancelled
     }
 
     /// Returns the mean duration of a call.
@@ -52,6 +54,8 @@ impl SeriesBucket {
     fn add(&mut self, call: &CallNote) {
         if call.is_failure() {
             self.failed += 1;
+        } else if call.is_cancelled() {
+            self.cancelled += 1;
         } else {
             self.ok += 1;
         }

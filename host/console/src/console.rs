@@ -23,12 +23,12 @@ use self::form_handlers::{
 };
 use self::login_handlers::{log_in, log_out, login};
 use self::page_handlers::{
-    approvals, audit, calls, denied, log, overview, plugin, plugins, tool, tools,
+    approvals, audit, calls, denied, log, overview, plugin, plugins, tool, tools, waiting,
 };
 use self::request_guard::limit_requests;
 use crate::access::ConsoleAccess;
 use crate::activity::ServerActivity;
-use crate::assets::{SCRIPT, STYLE};
+use crate::assets::{NOTICES, SCRIPT, STYLE};
 use crate::operations::ConsoleOperations;
 use crate::page_context::PageContext;
 use crate::paths::PATH;
@@ -101,6 +101,7 @@ impl Console {
             .route(&route("/denials"), get(denied))
             .route(&route("/approvals"), get(approvals))
             .route(&route("/approval"), post(answer_approval))
+            .route(&route("/waiting"), get(waiting))
             .route(&route("/audit"), get(audit))
             .route(&route("/log"), get(log))
             .route(&route("/cache"), post(clear_cache))
@@ -108,6 +109,7 @@ impl Console {
             .route(&route("/logout"), post(log_out))
             .route(&route("/style.css"), get(|| async { STYLE.response() }))
             .route(&route("/script.js"), get(|| async { SCRIPT.response() }))
+            .route(&route("/notices.js"), get(|| async { NOTICES.response() }))
             .layer(from_fn_with_state(Arc::clone(&self.0), limit_requests))
             .layer(from_fn(|request: Request, next: Next| async {
                 with_security_headers(next.run(request).await)

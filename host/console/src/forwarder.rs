@@ -81,7 +81,11 @@ async fn request_line(
         .map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not respond"))?
 }
 
-async fn connect_and_request(socket: &Path, request: SocketRequest) -> io::Result<UnixStream> {
+/// Connects to the server with this socket, and sends the kind of the request.
+pub(crate) async fn connect_and_request(
+    socket: &Path,
+    request: SocketRequest,
+) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(socket).await?;
     if !is_own_process(&stream)? {
         return Err(io::Error::new(

@@ -13,6 +13,7 @@
 
 mod access;
 mod activity;
+mod approval_requests;
 mod approvals;
 mod assets;
 mod call_history;
@@ -46,6 +47,10 @@ pub use axum::Router;
 
 pub use self::access::{AdminToken, ConsoleAccess};
 pub use self::activity::ServerActivity;
+pub use self::approval_requests::{
+    ApprovalHandler, ApprovalRequest, ApprovalResponse, WaitingCall, approval_handler,
+    request_approvals,
+};
 pub use self::approvals::ApprovalNote;
 pub use self::call_note::{CallNote, TextExcerpt};
 pub use self::console::{Console, RemoteAddress};

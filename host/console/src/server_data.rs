@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolbay_model::{CallUsage, Digest, JsonText};
 
@@ -156,10 +157,15 @@ pub struct WaitingApproval {
     pub tool: String,
     /// The question as shown to the client's user, in several lines.
     pub question: String,
+    /// The calls that an approval covers, such as `this call`.
+    pub covered_calls: &'static str,
+    /// True if the client is not asked, and only an operator can answer.
+    pub is_for_operator: bool,
 }
 
 /// The result of answering a waiting call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ApprovalOutcome {
     /// The call continues with the answer.
     Done,

@@ -39,6 +39,17 @@ pub(crate) struct ConsoleSession {
     pub(crate) proof: AccessProof,
     /// The CSRF token that each form must contain.
     pub(crate) csrf: String,
+    /// The calls that the viewer can answer now.
+    pub(crate) open_approvals: OpenApprovals,
+}
+
+/// The calls that wait for an answer of a viewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenApprovals {
+    /// Number of the calls.
+    pub(crate) count: usize,
+    /// Id of the newest call; 0 if there is none.
+    pub(crate) newest: u64,
 }
 
 impl ConsoleSession {
@@ -87,6 +98,7 @@ impl ConsoleSessions {
                 viewer,
                 proof,
                 csrf,
+                open_approvals: OpenApprovals::default(),
             },
             started_at: now,
             last_used: now,

@@ -2,6 +2,7 @@
 //!
 //! Only processes of the server's user can connect. The console is created when it is first needed.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};
@@ -24,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::access::ConsoleAccess;
+use crate::approval_requests::{ApprovalHandler, handle_request};
 use crate::rejection_log::FormRejections;
 use crate::responses::with_security_headers;
 use crate::socket_protocol::{SocketRequest, is_own_process};
@@ -51,12 +53,19 @@ const BUFFER_BYTES: usize = 64 << 10;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The console, created on first use.
-#[derive(Debug)]
 pub struct OpenedConsole {
     /// The router of the pages.
     pub router: Router,
+    /// The handler of requests about waiting calls.
+    pub approvals: ApprovalHandler,
     /// The access control, created with [`ConsoleAccess::socket`].
     pub access: ConsoleAccess,
+}
+
+impl fmt::Debug for OpenedConsole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedConsole").finish_non_exhaustive()
+    }
 }
 
 /// State shared by all connections.
@@ -123,6 +132,14 @@ where
             send_line(&mut stream, &token).await;
             // The end of the connection notifies the client of the end of the server.
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
+        }
+        Some(SocketRequest::Approvals) => {
+            // Whoever can open the console with a login token can also answer here.
+            if let Some(console) = &*shared.console
+                && console.access.is_local()
+            {
+                handle_request(&mut stream, &console.approvals).await;
+            }
         }
         Some(SocketRequest::Pages) => {
             let Ok(_permit) = shared.browser_permits.try_acquire() else {

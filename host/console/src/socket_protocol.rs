@@ -16,6 +16,8 @@ pub(crate) enum SocketRequest {
     /// The server sends a line with a login token, and keeps the connection open until the server
     /// ends.
     Login,
+    /// A line with a request about the waiting calls follows.
+    Approvals,
     /// HTTP from an untrusted client follows.
     Pages,
 }
@@ -26,13 +28,14 @@ impl SocketRequest {
         match self {
             Self::About => b'a',
             Self::Login => b'l',
+            Self::Approvals => b'q',
             Self::Pages => b'p',
         }
     }
 
     /// Parses the first byte of a connection.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::About, Self::Login, Self::Pages]
+        [Self::About, Self::Login, Self::Approvals, Self::Pages]
             .into_iter()
             .find(|request| request.byte() == byte)
     }

@@ -44,6 +44,9 @@ pub enum MissingApprovalReason {
     TimedOut(Duration),
     /// The client cannot show a form to its user.
     Unsupported,
+    /// Only an operator may allow the call, and none can be asked: the server has no console, or too
+    /// many calls wait.
+    NoOperator,
 }
 
 impl MissingApprovalReason {
@@ -55,6 +58,7 @@ impl MissingApprovalReason {
             Self::Invalid(_) => "invalid",
             Self::TimedOut(_) => "timed-out",
             Self::Unsupported => "unsupported",
+            Self::NoOperator => "no-operator",
         }
     }
 }
@@ -90,6 +94,11 @@ impl fmt::Display for MissingApproval {
                  tool was not called. Do not retry: tell the user. What helps: a client that shows forms (elicitation, \
                  MCP 2025-06-18 or later), or the operator of the server, who can make the call with `toolbay call` or \
                  change {key}."
+            ),
+            MissingApprovalReason::NoOperator => f.write_str(
+                "This tool is called only after the operator of the server has allowed the call, and the operator cannot be \
+                 asked now: the server has no console, or too many calls wait for an answer. The tool was not called. Do not \
+                 retry: tell the user.",
             ),
         }
     }

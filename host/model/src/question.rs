@@ -142,6 +142,10 @@ pub struct QuestionSubject {
     pub tool: String,
     /// SHA-256 of the arguments.
     pub arguments: Digest,
+    /// The calls that an approval covers, such as `this call`.
+    pub covered_calls: &'static str,
+    /// True if only an operator may answer. The question is not sent to the client.
+    pub is_for_operator: bool,
 }
 
 /// An effect of a call that must not happen again.
@@ -171,6 +175,13 @@ impl CallJournal {
             .map(|(key, answer)| key.len() + answer.len());
         let effects = self.effects.iter().map(RecordedEffect::size);
         answers.chain(effects).sum()
+    }
+
+    /// Returns whether only an operator may answer the open question.
+    pub fn is_for_operator(&self) -> bool {
+        self.subject
+            .as_ref()
+            .is_some_and(|subject| subject.is_for_operator)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::text::format_thousands;
-use crate::{ErrorKind, RateLimit};
+use crate::{ErrorKind, GrantEnd, RateLimit};
 
 /// A call that was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,18 @@ pub enum RejectionReason {
     Disabled,
     /// The operator has disabled the plugin.
     Suspended,
+    /// The operator's grant for the plugin ended at this time.
+    GrantEnded(GrantEnd),
+    /// The budget of the operator's grant for today is used up.
+    BudgetUsed {
+        /// The key of the budget in the grant.
+        key: &'static str,
+        /// Its value: calls, fuel or bytes.
+        amount: u64,
+    },
+    /// It is unknown how much of the budget of the operator's grant is used: the state of the server
+    /// cannot be read or written.
+    BudgetUnknown,
     /// The audit log has no capacity for the lines of the call (`audit.when_full`).
     AuditLogFull,
 }
@@ -79,8 +91,12 @@ impl RejectionReason {
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Busy { .. } | Self::AuditLogFull => ErrorKind::Busy,
-            Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::RateLimited,
-            Self::Disabled | Self::Suspended => ErrorKind::Disabled,
+            Self::ClientRate(_) | Self::ToolRate(_) | Self::BudgetUsed { .. } => {
+                ErrorKind::RateLimited
+            }
+            Self::Disabled | Self::Suspended | Self::GrantEnded(_) | Self::BudgetUnknown => {
+                ErrorKind::Disabled
+            }
         }
     }
 
@@ -90,7 +106,8 @@ impl RejectionReason {
             Self::Busy { limit, .. } => Some(limit.key()),
             Self::ClientRate(_) => Some("caller_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
-            Self::Disabled | Self::Suspended => None,
+            Self::Disabled | Self::Suspended | Self::GrantEnded(_) | Self::BudgetUnknown => None,
+            Self::BudgetUsed { key, .. } => Some(key),
             Self::AuditLogFull => Some("audit.when_full"),
         }
     }
@@ -159,6 +176,19 @@ impl RejectionReason {
             Self::Suspended => format!(
                 "The {noun}'s plugin was disabled by the operator of the server. Do not retry: tell the user that only the \
                  operator can enable it again."
+            ),
+            Self::BudgetUsed { key, amount } => format!(
+                "The budget of the operator's grant for the {noun}'s plugin is used up for today: {} ({key}). It is renewed at \
+                 00:00 UTC.",
+                format_thousands(amount)
+            ),
+            Self::BudgetUnknown => format!(
+                "The server did not run the {noun}: its plugin has a budget, and the server cannot find out how much of it is \
+                 used, because its state is not available. Do not retry: tell the user that the operator must look at the log."
+            ),
+            Self::GrantEnded(end) => format!(
+                "The operator's grant for the {noun}'s plugin ended at {end} (until). Do not retry: tell the user that only the \
+                 operator can extend it."
             ),
         }
     }

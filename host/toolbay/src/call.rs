@@ -7,6 +7,7 @@ pub(crate) mod approval_wait;
 pub(crate) mod approve;
 pub(crate) mod argument_check;
 pub(crate) mod argument_conversion;
+pub(crate) mod budget;
 pub(crate) mod caller_state;
 pub(crate) mod check;
 pub(crate) mod client_permits;

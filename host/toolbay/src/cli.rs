@@ -1,6 +1,7 @@
 //! The command line: subcommands, options and exit codes.
 
 mod add;
+mod approvals;
 mod audit;
 mod call;
 mod call_printer;
@@ -22,6 +23,7 @@ mod load_progress;
 mod lock;
 mod manifest;
 mod new;
+mod notify_worker;
 mod optimize;
 mod output;
 mod pack;
@@ -284,6 +286,13 @@ enum Command {
         /// Folders that the server may write: no program in them is started
         writable: Vec<PathBuf>,
     },
+    /// Start the program that is notified of waiting calls (internal: toolbay starts this itself)
+    #[command(hide = true)]
+    NotifyWorker {
+        /// The program and its arguments
+        #[arg(required = true, last = true)]
+        words: Vec<String>,
+    },
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -311,6 +320,18 @@ enum Command {
     Console {
         /// The process number of the server; needed if several are running
         #[arg(long, value_name = "N")]
+        pid: Option<u32>,
+    },
+    /// List the calls that wait for an operator, and answer them, at a server that a client has
+    /// started
+    ///
+    /// Without a subcommand, it lists them. The first answer counts, here, in the console or at the
+    /// client.
+    Approvals {
+        #[command(subcommand)]
+        command: Option<approvals::ApprovalsCommand>,
+        /// The process number of the server; needed if several are running
+        #[arg(long, global = true, value_name = "N")]
         pid: Option<u32>,
     },
     /// Print the script with which a shell completes commands and options
@@ -394,6 +415,7 @@ impl Cli {
                 samples,
                 from,
             } => init::run(&folder, samples.as_deref(), from),
+            Command::Approvals { command, pid } => approvals::run(command, pid),
             Command::Console { pid } => console::run(pid),
             Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
             Command::Manual { folder } => completions::write_manual(Self::command(), &folder),
@@ -492,6 +514,7 @@ impl Cli {
                 );
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
+            Command::NotifyWorker { words } => notify_worker::run(&words),
             Command::SecretWorker { folder, writable } => secret_worker::run(&folder, writable),
             Command::List {
                 plugin,

@@ -3,6 +3,7 @@
 //!
 //! The layers are merged once, before the server listens. The result is immutable.
 
+mod approve;
 mod audit;
 mod bounds;
 mod compile;
@@ -37,11 +38,12 @@ use std::path::PathBuf;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::ApprovalSetting;
+use toolbay_catalog::{ApprovalSetting, Approver};
 use toolbay_model::setting::positive;
 use toolbay_model::{LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_state::StateDatabase;
 
+pub use self::approve::{ApproveConfig, NotifyTarget};
 pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
 pub use self::confine::Confine;
@@ -105,6 +107,10 @@ pub struct Config {
     /// The tool calls that require approval by a person, unless the plugin's grant says otherwise.
     /// Default: none.
     pub require_approval: ApprovalSetting,
+    /// Approver of these calls, unless the plugin's grant says otherwise. Default: the client.
+    pub approve_by: Approver,
+    /// Notifications about calls that wait for an operator.
+    pub approve: ApproveConfig,
     /// The conditions under which a repeatedly crashing plugin is disabled, and for how long.
     pub circuit_breaker: BreakerRules,
     /// Limits for listing a plugin's tools at load.
@@ -166,6 +172,8 @@ impl Default for Config {
             caller_rate_limit: None,
             rate_limit: None,
             require_approval: ApprovalSetting::default(),
+            approve_by: Approver::default(),
+            approve: ApproveConfig::default(),
             circuit_breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),

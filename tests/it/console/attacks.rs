@@ -673,7 +673,9 @@ fn text_of_plugins_and_clients_is_escaped_on_every_page() {
         ] {
             assert!(!page.contains(markup), "{path}: {markup}: {page}");
         }
-        assert_eq!(page.matches("<script").count(), 1, "{path}");
+        assert_eq!(page.matches("<script").count(), 2, "{path}");
+        let own = page.matches("<script src=\"/console/").count();
+        assert_eq!(own, 2, "{path}");
     }
     let (_, calls) = pages.iter().find(|(path, _)| path == "/calls").unwrap();
     assert!(

@@ -7,23 +7,23 @@ use super::DEADLINE;
 use crate::support::{HttpResponse, HttpServer};
 
 /// An open console.
-pub(super) struct Site {
-    pub(super) server: HttpServer,
+pub(crate) struct Site {
+    pub(crate) server: HttpServer,
     /// The cookie, as a browser sends it.
-    pub(super) cookie: String,
+    pub(crate) cookie: String,
     /// The token of the console's forms.
-    pub(super) csrf: String,
+    pub(crate) csrf: String,
 }
 
 impl Site {
     /// Opens the console with the address in the log.
-    pub(super) fn open(server: HttpServer) -> Self {
+    pub(crate) fn open(server: HttpServer) -> Self {
         let token = logged_token(&server, 1);
         Self::enter(server, &token)
     }
 
     /// Opens the console with a token.
-    pub(super) fn enter(server: HttpServer, token: &str) -> Self {
+    pub(crate) fn enter(server: HttpServer, token: &str) -> Self {
         let cookie = cookie(&enter(&server, token)).unwrap();
         let page = server.get("/console", &[("Cookie", &cookie)]).text();
         let csrf = hidden_field(&page, "csrf");
@@ -35,7 +35,7 @@ impl Site {
     }
 
     /// Returns a page.
-    pub(super) fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         let got = self
             .server
             .get(&format!("/console{path}"), &[("Cookie", &self.cookie)]);
@@ -44,7 +44,7 @@ impl Site {
     }
 
     /// Reads a page until it is `wanted`.
-    pub(super) fn until(&self, path: &str, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until(&self, path: &str, wanted: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let page = self.page(path);
@@ -56,7 +56,7 @@ impl Site {
     }
 
     /// Sends a form of the console.
-    pub(super) fn post(&self, path: &str, form: &[(&str, &str)]) -> HttpResponse {
+    pub(crate) fn post(&self, path: &str, form: &[(&str, &str)]) -> HttpResponse {
         let form = [&[("csrf", self.csrf.as_str())][..], form].concat();
         post(
             &self.server,
@@ -67,17 +67,17 @@ impl Site {
     }
 
     /// Returns the origin of the console's pages.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         origin(&self.server)
     }
 }
 
-pub(super) fn origin(server: &HttpServer) -> String {
+pub(crate) fn origin(server: &HttpServer) -> String {
     format!("http://{}", server.address)
 }
 
 /// Sends a form as a page of the console does.
-pub(super) fn post(
+pub(crate) fn post(
     server: &HttpServer,
     path: &str,
     headers: &[(&str, &str)],
@@ -99,7 +99,7 @@ pub(super) fn post(
 }
 
 /// Sends the login form with a token.
-pub(super) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
+pub(crate) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
     post(
         server,
         "/console/login",
@@ -109,18 +109,18 @@ pub(super) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
 }
 
 /// Returns the cookie that a response sets, as a browser sends it.
-pub(super) fn cookie(response: &HttpResponse) -> Option<String> {
+pub(crate) fn cookie(response: &HttpResponse) -> Option<String> {
     Some(response.header("set-cookie")?.split(';').next()?.to_owned())
 }
 
 /// Returns the token in the `count`-th address that was logged.
-pub(super) fn logged_token(server: &HttpServer, count: usize) -> String {
+pub(crate) fn logged_token(server: &HttpServer, count: usize) -> String {
     let line = server.log.wait_for_count("/console/login#", count);
     line.rsplit('#').next().unwrap().trim().to_owned()
 }
 
 /// Returns the value of a hidden field.
-pub(super) fn hidden_field(page: &str, name: &str) -> String {
+pub(crate) fn hidden_field(page: &str, name: &str) -> String {
     let (_, rest) = page
         .split_once(&format!("name=\"{name}\" value=\""))
         .unwrap_or_else(|| panic!("{name}: {page}"));
@@ -128,7 +128,7 @@ pub(super) fn hidden_field(page: &str, name: &str) -> String {
 }
 
 /// Encodes a form.
-pub(super) fn encode_form(form: &[(&str, &str)]) -> String {
+pub(crate) fn encode_form(form: &[(&str, &str)]) -> String {
     let encoded = |text: &str| -> String {
         let byte = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),

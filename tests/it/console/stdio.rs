@@ -416,3 +416,66 @@ fn idle_connections_delay_neither_the_client_nor_the_shutdown() {
     assert_eq!(server.stop().1, Some(0));
     assert_eq!(opened.wait_for_exit().0, Some(0));
 }
+
+#[test]
+fn a_waiting_call_is_listed_shown_and_answered_in_a_terminal() {
+    let user = User::new();
+    user.folder.put(
+        "a.toml",
+        "require_approval = \"always\"\napprove_by = \"console\"\n",
+    );
+    let approvals = |args: &[&str]| user.toolbay(&[&["approvals"][..], args].concat()).run();
+    assert_eq!(approvals(&[]).code, 1, "no server runs");
+    let mut server = user.serve(&[]);
+    assert_eq!(approvals(&[]).stdout, "no call waits for an operator\n");
+    for (answer, word) in [("yes", "allowed"), ("no", "declined")] {
+        let params = json!({"name": "echo", "arguments": {"said": "hello"}});
+        let id = server.request("tools/call", params);
+        let listed = loop {
+            let listed = approvals(&["list", "--json"]);
+            let calls: Value = serde_json::from_str(&listed.raw_stdout).unwrap();
+            if let Some(call) = calls.get(0) {
+                break call.clone();
+            }
+        };
+        assert_eq!(
+            (&listed["tool"], &listed["caller"]),
+            (&json!("echo"), &json!("stdio"))
+        );
+        assert!(listed.get("question").is_none(), "{listed}");
+        let number = listed["id"].to_string();
+        let line = format!("{number:>4}  echo of a, by stdio, for ");
+        let table = approvals(&[]);
+        assert!(table.stdout.contains(&line), "{table}");
+        let shown = approvals(&["show", &number]);
+        assert!(
+            shown.stdout.contains("    | {\"said\":\"hello\"}\n")
+                && shown.stdout.contains("yes allows this call."),
+            "{shown}"
+        );
+        let answered = approvals(&["answer", &number, answer]);
+        assert!(
+            answered.code == 0 && answered.stdout.starts_with(word),
+            "{answered}"
+        );
+        let response = server.wait_for_response(id);
+        assert_eq!(
+            response["result"]["isError"] == true,
+            answer == "no",
+            "{response}"
+        );
+        for args in [&["show", number.as_str()][..], &["answer", &number, "yes"]] {
+            let late = approvals(args);
+            assert!(
+                late.code == 1 && late.stderr.contains("no call with the number"),
+                "{late}"
+            );
+        }
+    }
+    assert_eq!(approvals(&["answer", "1", "maybe"]).code, 2);
+    server
+        .log
+        .wait_for("approval: approved plugin=\"a\" tool=\"echo\"");
+    server.log.wait_for("by=\"terminal\"");
+    assert_eq!(server.stop().1, Some(0));
+}

@@ -16,6 +16,7 @@ use crate::publish::report::{GrantReport, LimitOverrides, PluginFileStatus, Plug
 use crate::publish::snapshot::Snapshot;
 use crate::resource_uri::uri_matcher::UriMatcher;
 use crate::resource_uri::uri_spelling::UriSpellings;
+use crate::rules::budget::GrantBudget;
 use crate::rules::grant::suggest_prefix;
 use crate::rules::mount_policy::{MountOverlaps, find_overlaps};
 use crate::rules::terms::PluginTerms;
@@ -161,6 +162,8 @@ fn grant_report(terms: &PluginTerms) -> GrantReport {
         .filter(|(_, shown)| shown.disabled);
     GrantReport {
         prefix: terms.prefix.clone(),
+        until: terms.until,
+        budget: Some(terms.budget).filter(GrantBudget::is_set),
         limits: limits.clone(),
         tools: tools
             .filter(|(_, unlike)| !unlike.is_empty())
@@ -204,7 +207,7 @@ fn add_tools(
             };
             report
                 .require_approval
-                .extend(offer.approval_policy().map(|policy| (name.clone(), policy)));
+                .extend(offer.required_approval().map(|asks| (name.clone(), asks)));
             tools.insert(name, Arc::new(offer));
         }
     }

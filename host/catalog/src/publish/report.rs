@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{LimitValue, Limits, ToolRateLimit, serialize_amounts};
+use toolbay_model::{GrantEnd, LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
 use crate::folder::source_digests::SourceDigests;
-use crate::rules::approval::ApprovalPolicy;
+use crate::rules::approval::RequiredApproval;
+use crate::rules::budget::GrantBudget;
 use crate::version::plugin::Plugin;
 
 /// The status of one plugin file.
@@ -27,9 +28,9 @@ pub struct PluginReport {
     pub problems: Vec<String>,
     /// The names by which clients call its tools.
     pub tools: Vec<String>,
-    /// The tools whose calls require approval, with the policy, by the name that clients call.
+    /// The tools whose calls require approval, by the name that clients call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub require_approval: BTreeMap<String, ApprovalPolicy>,
+    pub require_approval: BTreeMap<String, RequiredApproval>,
     /// The names by which clients request its prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
@@ -62,6 +63,12 @@ pub struct GrantReport {
     /// Prefix of the names of tools and prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
+    /// The time at which the grant ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<GrantEnd>,
+    /// What the calls may use per day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<GrantBudget>,
     /// The limits of a call.
     pub limits: Limits,
     /// The limits that differ for individual tools, by the tool's name without the prefix.

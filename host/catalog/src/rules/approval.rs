@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::EffectHints;
 use toolbay_settings::toml_file::nearest;
 
@@ -67,8 +66,7 @@ fn is_destructive(annotations: EffectHints) -> bool {
 }
 
 /// The calls of a tool that a person must allow first, given its annotations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalPolicy {
     /// Every call.
     Each,
@@ -86,21 +84,91 @@ impl fmt::Display for ApprovalPolicy {
     }
 }
 
+/// The calls of a tool that a person must allow first, and the person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequiredApproval {
+    /// The calls.
+    pub policy: ApprovalPolicy,
+    /// The person.
+    pub approver: Approver,
+}
+
+/// Describes the requirement in words.
+impl fmt::Display for RequiredApproval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.policy.fmt(f)?;
+        match self.approver {
+            Approver::Client => Ok(()),
+            Approver::Console => f.write_str(", in the console"),
+        }
+    }
+}
+
+impl Serialize for RequiredApproval {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match (self.policy, self.approver) {
+            (ApprovalPolicy::Each, Approver::Client) => "each",
+            (ApprovalPolicy::First, Approver::Client) => "first",
+            (ApprovalPolicy::Each, Approver::Console) => "each-in-console",
+            (ApprovalPolicy::First, Approver::Console) => "first-in-console",
+        })
+    }
+}
+
+/// The person who answers the question whether a call is allowed, as configured by the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approver {
+    /// The user of the client, or an operator who answers first.
+    #[default]
+    Client,
+    /// Only an operator, in the console or with `toolbay approvals`. The client is not asked.
+    Console,
+}
+
+impl Approver {
+    const ALL: [Self; 2] = [Self::Client, Self::Console];
+
+    /// Returns the word in a grant.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Console => "console",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Approver {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == word);
+        known.ok_or_else(|| {
+            unknown_word(
+                "\"client\" or \"console\"",
+                &word,
+                &Self::ALL.map(Self::as_str),
+            )
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for ApprovalSetting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        if let Some(setting) = Self::ALL.into_iter().find(|known| known.as_str() == word) {
-            return Ok(setting);
-        }
-        let nearest_word = nearest(&word, &Self::ALL.map(Self::as_str));
-        let hint = nearest_word
-            .map(|near| format!("; did you mean {near:?}?"))
-            .unwrap_or_default();
-        let message = format_args!(
-            "expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{hint}"
-        );
-        Err(D::Error::custom(message))
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == word);
+        known.ok_or_else(|| {
+            let expected = "\"always\", \"first\", \"destructive\" or \"never\"";
+            unknown_word(expected, &word, &Self::ALL.map(Self::as_str))
+        })
     }
+}
+
+/// Returns the error about an unknown word, with the nearest of the known words.
+fn unknown_word<E: serde::de::Error>(expected: &str, word: &str, known: &[&str]) -> E {
+    let hint = nearest(word, known)
+        .map(|near| format!("; did you mean {near:?}?"))
+        .unwrap_or_default();
+    E::custom(format_args!("expected {expected}, not {word:?}{hint}"))
 }
 
 /// The operator's approval settings for the tools of a plugin.
@@ -110,12 +178,24 @@ pub struct ToolApprovals {
     pub default: ApprovalSetting,
     /// Settings by tool name, without the prefix.
     pub tools: BTreeMap<String, ApprovalSetting>,
+    /// Approver for the tools without their own.
+    pub default_approver: Approver,
+    /// Approvers by tool name, without the prefix.
+    pub tool_approvers: BTreeMap<String, Approver>,
 }
 
 impl ToolApprovals {
     /// Returns the setting of the tool `name` (without the prefix).
     pub fn setting_for(&self, name: &str) -> ApprovalSetting {
         self.tools.get(name).copied().unwrap_or(self.default)
+    }
+
+    /// Returns who answers for the tool `name` (without the prefix).
+    pub fn approver_for(&self, name: &str) -> Approver {
+        self.tool_approvers
+            .get(name)
+            .copied()
+            .unwrap_or(self.default_approver)
     }
 }
 
@@ -166,6 +246,7 @@ mod tests {
         let approvals = ToolApprovals {
             default: ApprovalSetting::Always,
             tools,
+            ..ToolApprovals::default()
         };
         assert_eq!(
             (

@@ -4,6 +4,7 @@
 //! The operator writes it; it never comes from a plugin. Without the file, the plugin has no
 //! permissions and the server's default limits.
 
+mod grant_end;
 mod secret;
 
 use std::collections::BTreeMap;
@@ -19,14 +20,17 @@ use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
 use toolbay_model::{
-    ArgumentCheck, Digest, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit, is_name,
+    ArgumentCheck, Digest, GrantEnd, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit,
+    is_name,
 };
 use toolbay_policy::{OriginPattern, Permissions, StateGrant};
 use toolbay_secrets::{FixedSecrets, SecretVault};
 use toolbay_settings::toml_file;
 
+use self::grant_end::grant_end;
 use self::secret::SecretTable;
-use crate::rules::approval::{ApprovalSetting, ToolApprovals};
+use crate::rules::approval::{ApprovalSetting, Approver, ToolApprovals};
+use crate::rules::budget::GrantBudget;
 use crate::rules::input_schema::InputSchema;
 use crate::rules::name_separator::NameSeparator;
 use crate::rules::tool_pattern::{ToolPattern, digest, patterns};
@@ -48,6 +52,8 @@ pub struct Grant {
     /// Calls that a person must allow first, of the tools without their own setting. `None` uses
     /// the server's.
     pub require_approval: Option<ApprovalSetting>,
+    /// Approver of these calls, for the tools without their own. `None` uses the server's.
+    pub approve_by: Option<Approver>,
     /// Strictness of the argument checks of its tools. `None` uses the setting of the caller's
     /// token or of the server.
     pub arguments: Option<ArgumentCheck>,
@@ -58,10 +64,16 @@ pub struct Grant {
     /// The only component that the grant applies to. `None` accepts any file.
     #[serde(deserialize_with = "digest")]
     pub component: Option<Digest>,
+    /// The time at which the grant ends. From then on, no call of the plugin begins. `None` means no
+    /// end.
+    #[serde(deserialize_with = "grant_end")]
+    pub until: Option<GrantEnd>,
     /// The limits that the grant sets. The server clamps them to its ceilings.
     pub limits: LimitsPatch,
     /// Rate limit of each tool. `None` uses the server's.
     pub rate_limit: Option<ToolRateLimit>,
+    /// What the calls of the plugin may use per day.
+    pub budget: GrantBudget,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
     /// Values to redact in all plugin output, and to add to its requests, by name.
@@ -86,6 +98,8 @@ pub struct ToolGrant {
     pub limits: ToolLimits,
     /// Calls of this tool that a person must allow first. `None` uses the grant's setting.
     pub require_approval: Option<ApprovalSetting>,
+    /// Approver of these calls. `None` uses the grant's.
+    pub approve_by: Option<Approver>,
     /// See [`ToolOverride::disabled`].
     pub disabled: bool,
     /// See [`ToolOverride::title`].
@@ -257,13 +271,18 @@ impl Grant {
         )
     }
 
-    /// Returns which calls a person must allow first. `server` is the server's configuration.
-    pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
+    /// Returns which calls a person must allow first, and which person. `server` and
+    /// `server_approver` are the server's configuration.
+    pub fn approvals(&self, server: ApprovalSetting, server_approver: Approver) -> ToolApprovals {
         let own_setting =
             |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.require_approval?));
+        let own_approver =
+            |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve_by?));
         ToolApprovals {
             default: self.require_approval.unwrap_or(server),
             tools: self.tools.iter().filter_map(own_setting).collect(),
+            default_approver: self.approve_by.unwrap_or(server_approver),
+            tool_approvers: self.tools.iter().filter_map(own_approver).collect(),
         }
     }
 

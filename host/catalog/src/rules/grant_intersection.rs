@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolbay_model::{ArgumentCheck, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 
-use crate::rules::approval::ApprovalSetting;
+use crate::rules::approval::{ApprovalSetting, Approver};
 use crate::rules::grant::{Grant, ToolGrant, ToolLimits};
 use crate::rules::load_policy::LoadPolicy;
 
@@ -26,14 +26,17 @@ impl LoadPolicy {
             prefix: in_force.prefix.clone(),
             separator: in_force.separator,
             require_approval: self.intersect_approval(new, in_force),
+            approve_by: self.intersect_approver(new, in_force),
             arguments: match (new.arguments, in_force.arguments) {
                 (ours, theirs) if ours == theirs => theirs,
                 _ => Some(ArgumentCheck::Strict),
             },
             enabled_tools: in_force.enabled_tools.clone(),
             component: in_force.component,
+            until: new.until.into_iter().chain(in_force.until).min(),
             limits,
             rate_limit: self.intersect_rate_limits(new, in_force),
+            budget: new.budget.intersection(&in_force.budget),
             permissions: new.permissions.intersection(&in_force.permissions),
             secrets,
             config: in_force.config.clone(),
@@ -100,6 +103,37 @@ impl LoadPolicy {
         }
     }
 
+    /// Returns the stricter approver: an operator if one of both grants requires it.
+    fn intersect_approver(&self, new: &Grant, in_force: &Grant) -> Option<Approver> {
+        let approver_of = |grant: &Grant| grant.approve_by.unwrap_or(self.approve_by);
+        if approver_of(new) >= approver_of(in_force) {
+            new.approve_by
+        } else {
+            in_force.approve_by
+        }
+    }
+
+    /// Returns the stricter approver for one tool, if it differs from that of the plugin.
+    fn intersect_tool_approver(
+        &self,
+        (new, new_tool): (&Grant, &ToolGrant),
+        (in_force, current_tool): (&Grant, &ToolGrant),
+    ) -> Option<Approver> {
+        let approver_of = |grant: &Grant, tool: &ToolGrant| {
+            tool.approve_by
+                .or(grant.approve_by)
+                .unwrap_or(self.approve_by)
+        };
+        let stricter = approver_of(new, new_tool).max(approver_of(in_force, current_tool));
+        let default = self
+            .intersect_approver(new, in_force)
+            .unwrap_or(self.approve_by);
+        match new_tool.approve_by {
+            None if stricter == default => None,
+            _ => Some(stricter),
+        }
+    }
+
     /// Returns the intersection of the settings of each tool.
     fn intersect_tools(
         &self,
@@ -148,6 +182,8 @@ impl LoadPolicy {
                 None if require_approval == default => None,
                 _ => Some(require_approval),
             };
+            let approve_by =
+                self.intersect_tool_approver((new, new_tool), (in_force, current_tool));
             // No schema expresses the intersection of two schemas.
             let schemas_conflict =
                 new_tool.input_schema.is_some() && current_tool.input_schema.is_some();
@@ -164,6 +200,7 @@ impl LoadPolicy {
                 ToolGrant {
                     limits,
                     require_approval,
+                    approve_by,
                     disabled,
                     input_schema,
                     ..current_tool.clone()

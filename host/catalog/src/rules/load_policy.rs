@@ -9,7 +9,7 @@ use toolbay_confine::ReachableFiles;
 use toolbay_model::{Limits, ToolRateLimit};
 
 use crate::folder::description_limits::DescribeLimits;
-use crate::rules::approval::ApprovalSetting;
+use crate::rules::approval::{ApprovalSetting, Approver};
 use crate::rules::mount_policy::GuardedPath;
 use crate::rules::writable_paths::WritablePaths;
 
@@ -26,6 +26,8 @@ pub struct LoadPolicy {
     pub rate_limit: Option<ToolRateLimit>,
     /// The default approval setting, where a grant does not set it.
     pub require_approval: ApprovalSetting,
+    /// The default approver, where a grant does not set it.
+    pub approve_by: Approver,
     /// The maximum size of a component file.
     pub max_component_size: ByteSize,
     /// Paths that mounts must not contain, in addition to those of plugins.
@@ -54,18 +56,20 @@ impl LiveRules {
     }
 
     /// Replaces the defaults for values that a grant does not set: the limits, the rate limit of
-    /// tools, and the approval setting. All other rules stay. The change applies to plugins that
+    /// tools, and the approval settings. All other rules stay. The change applies to plugins that
     /// are already loaded, but not to running calls.
     pub fn update_defaults(
         &self,
         limits: &Limits,
         rate_limit: Option<ToolRateLimit>,
         require_approval: ApprovalSetting,
+        approve_by: Approver,
     ) {
         self.rules.rcu(|rules| LoadPolicy {
             limits: limits.clone(),
             rate_limit,
             require_approval,
+            approve_by,
             ..LoadPolicy::clone(rules)
         });
         self.changed.notify_one();

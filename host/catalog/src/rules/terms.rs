@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::{ArgumentCheck, Digest, ToolRateLimit};
+use toolbay_model::{ArgumentCheck, Digest, GrantEnd, ToolRateLimit};
 use toolbay_sandbox::{KeyValue, PluginConnections, PluginContext, PluginHttp};
 
 use crate::rules::approval::ToolApprovals;
+use crate::rules::budget::GrantBudget;
 use crate::rules::grant::{Grant, ToolOverride};
 use crate::rules::mount_policy::MountPlan;
 use crate::rules::name_separator::NameSeparator;
@@ -29,6 +30,10 @@ pub struct PluginTerms {
     pub argument_check: Option<ArgumentCheck>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
+    /// The time at which the grant ends; `None` means no end.
+    pub until: Option<GrantEnd>,
+    /// What the calls may use per day.
+    pub budget: GrantBudget,
     /// The tools whose calls require approval.
     pub approvals: ToolApprovals,
     /// The resolved locations of its mounts and files.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use toolbay_sandbox::{KeyValue, MountRoots, PluginConnections, PluginContext, PluginHttp};
 
@@ -30,8 +31,13 @@ impl LoadPolicy {
             mut remarks,
         } = grant_secrets;
         remarks.extend(clamps.iter().map(ToString::to_string));
+        if let Some(end) = grant.until.filter(|end| end.is_over(SystemTime::now())) {
+            remarks.push(format!(
+                "the grant ended at {end} (until): all calls of the plugin are rejected"
+            ));
+        }
         let config = Arc::new(grant.config_values());
-        let approvals = grant.approvals(self.require_approval);
+        let approvals = grant.approvals(self.require_approval, self.approve_by);
         let has_folders =
             !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
         if has_folders
@@ -109,6 +115,8 @@ impl LoadPolicy {
             separator,
             argument_check,
             rate_limit,
+            until: grant.until,
+            budget: grant.budget,
             approvals,
             mount_plan,
             grant_digest,

@@ -10,7 +10,7 @@ use crate::definition::resource_entry::ResourceEntry;
 use crate::definition::tool_definition::ValidDefinition;
 use crate::plain::file_resource::FileResource;
 use crate::plain::text_prompt::TextPrompt;
-use crate::rules::approval::ApprovalPolicy;
+use crate::rules::approval::{ApprovalPolicy, Approver, RequiredApproval};
 use crate::version::plugin::Plugin;
 
 /// A tool in service.
@@ -33,6 +33,21 @@ impl ToolOffer {
             .approvals
             .setting_for(&self.definition.tool.name)
             .policy_for(self.definition.tool.annotations)
+    }
+
+    /// Returns who answers the question whether a call of the tool is allowed.
+    pub fn approver(&self) -> Approver {
+        self.plugin
+            .terms
+            .approvals
+            .approver_for(&self.definition.tool.name)
+    }
+
+    /// Returns the operator's requirement of approval, if there is one.
+    pub fn required_approval(&self) -> Option<RequiredApproval> {
+        let approver = self.approver();
+        self.approval_policy()
+            .map(|policy| RequiredApproval { policy, approver })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::access::ConsoleAccess;
 use crate::page_context::PageContext;
 use crate::rejection_log::FormRejections;
 use crate::request_permits::RequestPermits;
-use crate::sessions::{ConsoleSession, ConsoleSessions};
+use crate::sessions::{ConsoleSession, ConsoleSessions, OpenApprovals};
 
 /// Function that returns the remote address of a request, as determined by the HTTP server.
 pub type RemoteAddress = fn(&Extensions) -> Option<String>;
@@ -47,6 +47,20 @@ impl ConsoleState {
         if session.is_none() {
             self.sessions.end(cookie);
         }
+        session
+    }
+
+    /// Returns the session with the calls that its viewer can answer now.
+    pub(super) fn with_open_approvals(&self, mut session: ConsoleSession) -> ConsoleSession {
+        let operations = &self.context.operations;
+        let waiting = operations.waiting_approvals();
+        let open = waiting
+            .iter()
+            .filter(|one| operations.may_use(&session.viewer, &one.tool));
+        session.open_approvals = open.fold(OpenApprovals::default(), |so_far, one| OpenApprovals {
+            count: so_far.count + 1,
+            newest: so_far.newest.max(one.id),
+        });
         session
     }
 }

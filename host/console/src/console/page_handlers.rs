@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use maud::Markup;
+use serde_json::json;
 
 use super::console_state::{ConsoleState, SharedConsole};
 use super::error_pages::not_found_page;
@@ -14,7 +16,7 @@ use crate::form::{FieldValues, value_or_empty};
 use crate::page_context::PageContext;
 use crate::pages;
 use crate::responses::page;
-use crate::sessions::ConsoleSession;
+use crate::sessions::{ConsoleSession, OpenApprovals};
 
 /// The parsed query string; empty if there is none.
 type QueryValue = Query<FieldValues>;
@@ -150,6 +152,19 @@ pub(super) async fn approvals(
         ok_page(pages::approvals(context, session, action_notice(&query)))
     })
     .await
+}
+
+/// Returns the number of calls that the viewer can answer, and the number of the newest one, as
+/// JSON.
+pub(super) async fn waiting(State(console): SharedConsole, headers: HeaderMap) -> Response {
+    match read_session(&console, &headers) {
+        Some(session) => {
+            let OpenApprovals { count, newest } = session.open_approvals;
+            let text = json!({"count": count, "newest": newest}).to_string();
+            ([(CONTENT_TYPE, "application/json")], text).into_response()
+        }
+        None => login_required(&headers),
+    }
 }
 
 pub(super) async fn audit(State(console): SharedConsole, headers: HeaderMap) -> Response {

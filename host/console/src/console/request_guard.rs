@@ -69,7 +69,9 @@ async fn receive_body(request: Request, time_limit: Duration) -> Result<Request,
 
 /// Returns the session of a read request, if it has one.
 pub(super) fn read_session(console: &ConsoleState, headers: &HeaderMap) -> Option<ConsoleSession> {
-    console.session(cookie(headers, &console.cookie_name).filter(|_| may_read(headers))?)
+    let session =
+        console.session(cookie(headers, &console.cookie_name).filter(|_| may_read(headers))?)?;
+    Some(console.with_open_approvals(session))
 }
 
 /// Returns the response to a read request without a session.
@@ -117,7 +119,7 @@ pub(super) async fn check_state_change(
             "This form does not belong to your session. Load its page again.",
         ));
     }
-    Ok((session, form))
+    Ok((console.with_open_approvals(session), form))
 }
 
 /// Reads a form of at most `max_bytes` bytes, or returns the page for a rejected form.

@@ -161,6 +161,8 @@ impl ConsoleOperations for Stub {
             plugin: text(),
             tool: text(),
             question: text(),
+            covered_calls: "this call",
+            is_for_operator: false,
         }]
     }
 
@@ -367,8 +369,13 @@ fn check(response: &Got, subject: &str) {
             response.body
         );
     }
-    // One script, and no inline scripts or styles.
-    assert_eq!(response.body.matches("<script").count(), 1, "{subject}");
+    // Two scripts of the console, and no inline scripts or styles.
+    let own = response.body.matches("<script src=\"/console/").count();
+    assert_eq!(
+        (response.body.matches("<script").count(), own),
+        (2, 2),
+        "{subject}"
+    );
     for attribute in [" onerror=\"", " onclick=", " style=", " srcdoc="] {
         assert!(!response.body.contains(attribute), "{subject}: {attribute}");
     }
@@ -750,4 +757,30 @@ async fn slow_forms_of_a_viewer_do_not_block_other_viewers() {
     );
     drop(slow_requests);
     assert_eq!(site.get("/console", &again).await.status, 200);
+}
+
+#[tokio::test]
+async fn waiting_calls_are_counted_on_every_page_for_those_who_can_answer_them() {
+    let mut site = Site::new("echo");
+    let operator = site.enter("secret-ops").await;
+    for path in ["", "/plugins", "/approvals", "/log"] {
+        let page = site.get(&format!("/console{path}"), &operator).await.body;
+        assert!(page.contains("<title>(1) "), "{path}: {page}");
+        assert!(
+            page.contains("aria-label=\"1 call waits\"") && page.contains("data-newest=\"7\""),
+            "{path}: {page}"
+        );
+    }
+    let page = site.get("/console/approvals", &operator).await.body;
+    assert!(page.contains(">Approve this call</button>"), "{page}");
+    let counted = site.get("/console/waiting", &operator).await;
+    assert_eq!(counted.body, "{\"count\":1,\"newest\":7}");
+    assert_eq!(counted.headers["content-type"], "application/json");
+    let watcher = site.enter("secret-watcher").await;
+    let page = site.get("/console/plugins", &watcher).await.body;
+    assert!(page.contains("<title>Plugins"), "{page}");
+    let counted = site.get("/console/waiting", &watcher).await;
+    assert_eq!(counted.body, "{\"count\":0,\"newest\":0}");
+    let counted = site.get("/console/waiting", "").await;
+    assert_eq!(counted.status, 303);
 }

@@ -37,6 +37,7 @@ pub(crate) fn approvals(
             "Calls that need a person’s approval (" code { "require_approval" } "). The first answer, \
              here or at the client, decides."
         }
+        p { button.quiet type="button" data-notices hidden aria-pressed="false" { "Notify me in this browser" } }
         div #approvals data-live {
             section aria-labelledby="waiting" {
                 h2 #waiting { (format_count(number, "call")) @if number == 1 { " waits" } @else { " wait" } }
@@ -97,11 +98,15 @@ fn question(context: &PageContext, session: &ConsoleSession, approval: &WaitingA
     html! {
         section.question aria-label={ "Call of " (approval.tool) ", number " (approval.id) } {
             h3 { (tool_link(&approval.tool)) " " span.of { "of " (plugin_link(&approval.plugin)) } }
-            p.hint { "Asked at " (time_element(approval.asked_at)) " by " (approval.caller) ". The answer counts until " (time_element(approval.expires_at)) "." }
+            p.hint {
+                "Asked at " (time_element(approval.asked_at)) " by " (approval.caller) ". "
+                @if approval.is_for_operator { "Its client is not asked. " }
+                "The answer counts until " (time_element(approval.expires_at)) "."
+            }
             @if may_answer {
                 pre tabindex="0" { (approval.question) }
                 div.actions {
-                    (button(session, approval, "approve", "Approve"))
+                    (button(session, approval, "approve", &format!("Approve {}", approval.covered_calls)))
                     (button(session, approval, "decline", "Decline"))
                 }
             } @else {

@@ -3,9 +3,9 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::elements::csrf_input;
-use crate::assets::{SCRIPT, STYLE};
+use crate::assets::{NOTICES, SCRIPT, STYLE};
 use crate::paths::PATH;
-use crate::sessions::ConsoleSession;
+use crate::sessions::{ConsoleSession, OpenApprovals};
 
 /// The pages in the navigation bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn layout(
     body: &Markup,
 ) -> Markup {
     document(
-        title,
+        &title_with_count(title, session.open_approvals.count),
         &html! {
             a.skip href="#main" { "Skip to the content" }
             header.bar {
@@ -50,7 +50,12 @@ pub(super) fn layout(
                 nav aria-label="Console" {
                     ul {
                         @for (place, path, name) in NavigationItem::ALL {
-                            li { a href={ (PATH) (path) } aria-current=[(place == current).then_some("page")] { (name) } }
+                            li {
+                                a href={ (PATH) (path) } aria-current=[(place == current).then_some("page")] {
+                                    (name)
+                                    @if place == NavigationItem::Approvals { (waiting_count(session)) }
+                                }
+                            }
                         }
                     }
                 }
@@ -74,6 +79,28 @@ pub(super) fn layout(
     )
 }
 
+/// Renders the number of calls that wait for an answer, which a script updates.
+fn waiting_count(session: &ConsoleSession) -> Markup {
+    let OpenApprovals { count, newest } = session.open_approvals;
+    let label = match count {
+        1 => "1 call waits".to_owned(),
+        count => format!("{count} calls wait"),
+    };
+    html! {
+        " " span.waiting role="status" hidden[count == 0] aria-label=(label) data-waiting={ (PATH) "/waiting" } data-newest=(newest) {
+            @if count > 0 { (count) }
+        }
+    }
+}
+
+/// Returns the title of a page, after the number of calls that wait for an answer.
+fn title_with_count(title: &str, count: usize) -> String {
+    match count {
+        0 => title.to_owned(),
+        count => format!("({count}) {title}"),
+    }
+}
+
 /// Renders the HTML document around a page, also without a session.
 pub(super) fn document(title: &str, body: &Markup) -> Markup {
     html! {
@@ -86,6 +113,7 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
                 title { (title) " · Toolbay" }
                 link rel="stylesheet" href=(*STYLE.path);
                 script src=(*SCRIPT.path) defer {}
+                script src=(*NOTICES.path) defer {}
             }
             body { (body) }
         }

@@ -65,6 +65,10 @@ fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) 
     } else {
         format!("{} failed", format_amount(history.failed))
     };
+    let failed = match history.cancelled {
+        0 => failed,
+        cancelled => format!("{failed}, {} cancelled", format_amount(cancelled)),
+    };
     html! {
         dl.figures {
             div {

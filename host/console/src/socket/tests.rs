@@ -6,7 +6,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::approval_requests::{ApprovalRequest, ApprovalResponse, request_approvals};
 use crate::forwarder;
+use crate::server_data::ApprovalOutcome;
 
 /// A server with a page, its socket, and a port that forwards to it.
 struct Served {
@@ -24,6 +26,13 @@ impl Served {
         let access = ConsoleAccess::socket();
         let console = OpenedConsole {
             router: Router::new().route("/page", get(async || "shown")),
+            approvals: Arc::new(|request| {
+                let answered = match request {
+                    ApprovalRequest::Answer { id: 7, .. } => ApprovalOutcome::Done,
+                    _ => ApprovalOutcome::Gone,
+                };
+                Box::pin(std::future::ready(ApprovalResponse::Answered(answered)))
+            }),
             access: access.clone(),
         };
         let serving = serve(
@@ -200,4 +209,30 @@ async fn idle_connections_do_not_block_token_requests() {
     forwarder::request_login(&served.socket()).await.unwrap();
     drop(silent);
     assert!(served.get("/page", "127.0.0.1").await.ends_with("shown"));
+}
+
+#[tokio::test]
+async fn approvals_are_answered_at_the_socket_but_not_through_the_port_or_with_operator_tokens() {
+    let served = Served::start().await;
+    let answer = |id| ApprovalRequest::Answer { id, approve: true };
+    let done = ApprovalResponse::Answered(ApprovalOutcome::Done);
+    let answered = request_approvals(&served.socket(), answer(7)).await;
+    assert_eq!(answered.unwrap(), done);
+    let answered = request_approvals(&served.socket(), ApprovalRequest::List).await;
+    assert_ne!(answered.unwrap(), done);
+    // A browser's bytes are never such a request.
+    let sent = b"q{\"answer\":{\"id\":7,\"approve\":true}}\n";
+    assert!(!served.through_the_port(sent).await.contains("done"));
+    let mut stream = UnixStream::connect(served.socket()).await.unwrap();
+    stream
+        .write_all(b"q{\"answer\":{\"id\":7}}\n")
+        .await
+        .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert_eq!(response, "", "a request without an answer");
+    served.access.set_admins(Vec::new());
+    request_approvals(&served.socket(), answer(7))
+        .await
+        .unwrap_err();
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dispatch::batch::handle_batch;
 use crate::dispatch::method_resolution::{params_reader, resolve_method};
 use crate::dispatch::method_responses::respond;
-use crate::dispatch::methods::{listen, task_result};
+use crate::dispatch::methods::{listen, read_policy, task_result};
 use crate::dispatch::unanswered_messages::{handle_notification, handle_response};
 use crate::exchange::outbox::Outbox;
 use crate::host::caller::Caller;
@@ -60,6 +60,14 @@ pub(crate) async fn handle_request(
         Err(error) => return session.reject(error.with_id(&request.id), reply).await,
     };
     match (method, context) {
+        (McpMethod::ReadResource, Some(context)) if read_policy::is_requested(request.params) => {
+            let policy = read_policy::answer(session, caller, context.revision);
+            let message = match policy {
+                Ok(result) => session.encode_result(&request.id, result, Some(context.revision)),
+                Err(error) => session.encode_rejection(&error.with_id(&request.id)),
+            };
+            reply.send(message).await;
+        }
         (method, Some(context)) if let Some(read_params) = params_reader(method) => {
             request_run::run_request(session, caller, &request, read_params, context, reply).await;
         }

@@ -19,6 +19,7 @@ pub(crate) mod list_tools;
 pub(crate) mod listen;
 pub(crate) mod ping;
 pub(crate) mod read_folder;
+pub(crate) mod read_policy;
 pub(crate) mod read_resource;
 pub(crate) mod set_level;
 pub(crate) mod subscribe;

@@ -27,6 +27,12 @@ pub trait CallHost: Send + Sync + 'static {
         None
     }
 
+    /// Returns whether a call of this tool may wait for an operator although its client can answer
+    /// no questions.
+    fn may_ask_operator(&self, _tool: &str) -> bool {
+        false
+    }
+
     /// Spawns a future that makes calls, on the runtime on which the host runs calls.
     fn spawn(&self, work: BoxFuture<'static, ()>);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 use crate::lists::access_rights::CallerRights;
@@ -30,6 +31,12 @@ pub trait ListSource: Send + Sync + 'static {
     /// Returns the text for the model of a client with these rights: `instructions`. An empty text
     /// is not sent.
     fn instructions(&self, rights: &CallerRights) -> String;
+
+    /// Returns what the host enforces for the tools that these rights allow, as a JSON object;
+    /// `None` if the host does not disclose that.
+    fn policy(&self, _rights: &CallerRights) -> Option<Value> {
+        None
+    }
 
     /// Returns the current view of the lists for a caller with these rights.
     fn view(&self, rights: &CallerRights) -> CallerView;

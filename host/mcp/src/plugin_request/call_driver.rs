@@ -230,7 +230,7 @@ fn next_step(
         CallOutcome::Answered(CallResult {
             result: Ok(CallReply::Questions(round)),
             ..
-        }) if asks_client(state) => NextStep::Pause(CallPause::Ask(Box::new(round))),
+        }) if waits_for_answers(state, &round) => NextStep::Pause(CallPause::Ask(Box::new(round))),
         CallOutcome::Answered(CallResult {
             result: Err(CallFailure::Rejected(rejection)),
             ..
@@ -242,8 +242,11 @@ fn next_step(
 }
 
 /// Returns whether the call waits for the answers to its questions. Otherwise its response contains
-/// the questions.
-fn asks_client(state: &CallState<'_>) -> bool {
+/// the questions. The questions for an operator are never sent to a client.
+fn waits_for_answers(state: &CallState<'_>, round: &QuestionRound) -> bool {
+    if round.journal.is_for_operator() {
+        return true;
+    }
     match state.channel {
         QuestionChannel::Stream(_) => !state.rules.revision.features().input_requests,
         QuestionChannel::Task(live) => live.decide_phase(TaskPhase::Request) == TaskPhase::Task,

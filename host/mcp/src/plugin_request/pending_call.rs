@@ -91,7 +91,9 @@ impl PendingCall {
             ..
         } = parsed;
         let target = wanted.target();
-        let retains = answerable != QuestionKindSet::default() || task_mode != TaskMode::None;
+        let retains = answerable != QuestionKindSet::default()
+            || task_mode != TaskMode::None
+            || session.server.calls().may_ask_operator(target);
         let kept = retains.then_some((request.params, read));
         let CallReservation {
             place,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use toolbay_background::QuotaPortion;
-use toolbay_model::{CallJournal, Question, QuestionRound};
+use toolbay_model::{CallError, CallFailure, CallJournal, Question, QuestionRound};
 
 use crate::host::operator_answers::{OperatorAnswer, OperatorReply, PendingQuestions};
 use crate::plugin_request::call_state::{CallState, QuestionChannel};
@@ -29,6 +29,9 @@ pub(super) async fn ask(
     mut round: Box<QuestionRound>,
 ) -> Result<Arc<CallJournal>, NoAnswers> {
     let questions = std::mem::take(&mut round.questions);
+    if round.journal.is_for_operator() {
+        return ask_operator(state, &questions, round.journal).await;
+    }
     if state.retained.is_none() || questions.is_empty() {
         return Err(NoAnswers::Failed(state.unanswerable_failure(&questions)));
     }
@@ -88,6 +91,61 @@ pub(super) async fn ask(
         round.journal.operator = Some(by);
     }
     Ok(Arc::new(round.journal))
+}
+
+/// Waits for the answer of an operator, without the client. Returns the journal without an answer
+/// if no operator can answer, or if none answers in time.
+///
+/// # Errors
+///
+/// The call has ended.
+async fn ask_operator(
+    state: &mut CallState<'_>,
+    questions: &[Question],
+    mut journal: CallJournal,
+) -> Result<Arc<CallJournal>, NoAnswers> {
+    if state.retained.is_none() {
+        // The grant has required an operator since the call arrived.
+        return Err(NoAnswers::Failed(CallFailure::Outdated));
+    }
+    state.journal_reservations.clear();
+    state.reserve_journal(&journal)?;
+    let mut operator_answer = offer_to_operators(state, questions, &journal);
+    if !operator_answer
+        .as_ref()
+        .is_some_and(OperatorAnswer::is_open)
+    {
+        operator_answer.and_then(OperatorAnswer::close);
+        return Ok(Arc::new(journal));
+    }
+    let client_is_gone = async {
+        match state.channel {
+            QuestionChannel::Stream(reply) => reply.closed().await,
+            QuestionChannel::Task(_) => std::future::pending().await,
+        }
+    };
+    let answered = tokio::select! {
+        biased;
+        answered = OperatorAnswer::wait_for_answer(&mut operator_answer) => Some(answered),
+        () = state.cancelled.cancelled() => return Err(NoAnswers::Cancelled),
+        () = client_is_gone => return Err(NoAnswers::Cancelled),
+        () = state.session.shutdown.closing.cancelled() => {
+            return Err(NoAnswers::Failed(CallFailure::Call(CallError::Cancelled)));
+        }
+        () = tokio::time::sleep(elicitation::remaining_time(&journal)) => {
+            operator_answer.and_then(OperatorAnswer::close)
+        }
+    };
+    if let Some(OperatorReply {
+        key,
+        answer,
+        operator,
+    }) = answered
+    {
+        journal.answers.insert(key, answer);
+        journal.operator = Some(operator);
+    }
+    Ok(Arc::new(journal))
 }
 
 /// Lets an operator answer too, if the host wants that.

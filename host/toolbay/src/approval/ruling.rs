@@ -18,13 +18,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolbay_catalog::{ApprovalPolicy, ToolOffer};
+use toolbay_catalog::{ApprovalPolicy, Approver, ToolOffer};
 use toolbay_model::{
     ApprovalState, CallFailure, CallJournal, MissingApproval, MissingApprovalReason, Question,
     QuestionKind, QuestionKindSet, milliseconds,
 };
 
 pub(crate) use self::approval_question::{ApprovalValidity, approval_question};
+pub(crate) use self::permission_text::permission_lines;
 pub(crate) use self::remembered_approvals::{ApprovalScope, RememberedApprovals};
 pub(crate) use self::waiting_calls::{ApprovalSubject, WaitingApprovals};
 use crate::approval::call_target::CallTarget;
@@ -118,6 +119,8 @@ impl<'a> ApprovalCase<'a> {
         // Always removed: if the host did not ask, the client forged this answer.
         let answer = journal.answers.remove(APPROVAL_KEY);
         let operator = journal.operator.take();
+        // If only an operator may answer, an answer of the client is none.
+        let answer = answer.filter(|_| !self.is_for_operator() || operator.is_some());
         let Some(policy) = self.offer.approval_policy() else {
             // The configuration no longer requires the approval that the last run asked for.
             let journal = if matches!(journal.approval, ApprovalState::Asked(_)) {
@@ -152,9 +155,10 @@ impl<'a> ApprovalCase<'a> {
 
     fn decide_first_run(&self, mut journal: CallJournal, policy: ApprovalPolicy) -> ApprovalRuling {
         if policy == ApprovalPolicy::First
-            && self
-                .scope
-                .is_some_and(|scope| self.remembered.is_approved(scope, self.tool()))
+            && self.scope.is_some_and(|scope| {
+                self.remembered
+                    .is_approved(scope, self.tool(), self.offer.approver())
+            })
         {
             journal.approval = ApprovalState::Given;
             return ApprovalRuling::new(ApprovalStep::Enter(journal), REMEMBERED_OUTCOME, None);
@@ -198,7 +202,8 @@ impl<'a> ApprovalCase<'a> {
         let why = match answer.and_then(parse_answer) {
             Some(UserAnswer::Yes) => {
                 if let (ApprovalPolicy::First, Some(scope)) = (policy, self.scope) {
-                    self.remembered.remember(scope, self.tool());
+                    self.remembered
+                        .remember(scope, self.tool(), self.offer.approver());
                 }
                 // The deadline and the rounds of the plugin's own questions start now.
                 let journal = CallJournal {
@@ -209,6 +214,7 @@ impl<'a> ApprovalCase<'a> {
             }
             Some(UserAnswer::No) => MissingApprovalReason::Declined,
             Some(UserAnswer::Cancelled) => MissingApprovalReason::Cancelled,
+            None if self.is_for_operator() => MissingApprovalReason::NoOperator,
             None if rounds >= MAX_ROUNDS => MissingApprovalReason::Invalid(rounds),
             None => {
                 let began = journal.began;
@@ -229,7 +235,7 @@ impl<'a> ApprovalCase<'a> {
 
     /// Asks the user again, or for the first time.
     fn ask(&self, journal: CallJournal, rounds: u32, policy: ApprovalPolicy) -> ApprovalRuling {
-        if !self.answerable.contains(QuestionKind::Form) {
+        if !self.is_for_operator() && !self.answerable.contains(QuestionKind::Form) {
             return self.refuse(MissingApprovalReason::Unsupported, None);
         }
         let journal = CallJournal {
@@ -251,6 +257,11 @@ impl<'a> ApprovalCase<'a> {
 
     fn tool(&self) -> &str {
         &self.offer.definition.tool.name
+    }
+
+    /// Returns whether only an operator may answer.
+    fn is_for_operator(&self) -> bool {
+        self.offer.approver() == Approver::Console
     }
 
     /// Returns the time that the user has to answer.

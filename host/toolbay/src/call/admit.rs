@@ -1,8 +1,9 @@
 //! Second stage of a call: waits for its permits and its memory.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use toolbay_model::CallFailure;
+use toolbay_model::{CallFailure, CallRejection, RejectionReason};
 
 use crate::call::admission::CallAdmission;
 use crate::call::caller_state::CallerState;
@@ -39,6 +40,16 @@ pub(crate) async fn admit<'a>(
 ) -> Result<AdmittedCall<'a>, CallFailure> {
     let target = &resolved.target;
     let plugin = target.plugin();
+    if let Some(end) = plugin
+        .terms
+        .until
+        .filter(|end| end.is_over(SystemTime::now()))
+    {
+        return Err(CallFailure::Rejected(CallRejection {
+            reason: RejectionReason::GrantEnded(end),
+            retry_after: None,
+        }));
+    }
     let limits = &target.plugin_context().limits;
     let record = client
         .admission

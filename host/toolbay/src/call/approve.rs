@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
-use toolbay_catalog::{ApprovalPolicy, ComponentCode, ToolOffer};
+use toolbay_catalog::{ApprovalPolicy, Approver, ComponentCode, ToolOffer};
 use toolbay_model::{
     CallError, CallFailure, CallJournal, Digest, Interrupt, Question, QuestionRound,
     QuestionSubject,
@@ -122,6 +122,9 @@ async fn decide(
                     plugin: case.offer.plugin.id.clone(),
                     tool: case.offer.tool.name.clone(),
                     arguments,
+                    covered_calls: ApprovalValidity::from_policy(policy, case.scope)
+                        .covered_calls(),
+                    is_for_operator: case.offer.approver() == Approver::Console,
                 })
             });
             // If this fails, the user is not asked, and no decision is recorded.

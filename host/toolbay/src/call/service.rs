@@ -16,6 +16,7 @@ use crate::approval::ruling::WaitingApprovals;
 use crate::call::admission::CallAdmission;
 use crate::call::admit::admit;
 use crate::call::approve::{EntryDecision, approve};
+use crate::call::budget::BudgetLedger;
 use crate::call::check::check;
 use crate::call::execute::execute;
 use crate::call::fit::fit;
@@ -53,6 +54,8 @@ struct ServiceParts {
     results: StoredResults,
     /// The observers of call events.
     observers: Arc<ServerObservers>,
+    /// The used parts of budgets.
+    budgets: BudgetLedger,
     /// Calls that wait for an approval in the console; `None` if there can be no console.
     waiting: Option<WaitingApprovals>,
 }
@@ -79,6 +82,7 @@ impl CallService {
             sandbox,
             results: StoredResults::new(config.results),
             observers: Arc::new(ServerObservers::new(enabled, config)),
+            budgets: BudgetLedger::default(),
             waiting: config
                 .console
                 .is_possible(&config.http)
@@ -117,6 +121,11 @@ impl CallService {
     /// Returns the observers of calls.
     pub(crate) fn observers(&self) -> &Arc<ServerObservers> {
         &self.inner.observers
+    }
+
+    /// Returns the used parts of budgets.
+    pub(crate) fn budgets(&self) -> &BudgetLedger {
+        &self.inner.budgets
     }
 
     /// Returns the calls that wait for an approval in the console, or `None` if there can be no
@@ -208,6 +217,7 @@ impl CallService {
             admission,
             sandbox,
             results,
+            budgets,
             ..
         } = &*self.inner;
         let resolved = lookup.resolve(admission, client, &mut call, sinks).await?;
@@ -227,7 +237,19 @@ impl CallService {
             EntryDecision::Enter(approved) => approved,
             EntryDecision::Ask(round) => return Ok(without_guest(CallReply::Questions(round))),
         };
+        let charge = budgets
+            .begin(
+                resolved.target.plugin(),
+                client.admission.identity.as_ref(),
+                &resolved.target.plugin_context().limits,
+                approved.journal.rounds == 0,
+                admitted.work.deadline.into(),
+            )
+            .await?;
         let executed = execute(sandbox, &resolved, &admitted, &approved, &observer, report).await;
+        if let Some(charge) = charge {
+            charge.settle(&executed.run.usage).await;
+        }
         let checked = check(admission, &resolved, &admitted, executed, report).await;
         Ok(fit(
             results, &resolved, &admitted, &approved, checked, &*observer,

@@ -14,8 +14,8 @@ use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_bundle::{PluginManifest, ProposedGrant, read_manifest};
 use toolbay_catalog::{
-    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, GuardedPath, ValidDefinition,
-    check_grant_mounts, name_notes, read_grant, tool_name,
+    ApprovalSetting, Approver, ComponentContents, Grant, GuardedPath, RequiredApproval,
+    ValidDefinition, check_grant_mounts, name_notes, read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
@@ -49,7 +49,7 @@ struct CheckFindings {
     remarks: Vec<String>,
     contents: ComponentContents,
     /// Tools that require approval under the grant next to the file, by name.
-    approvals: BTreeMap<String, ApprovalPolicy>,
+    approvals: BTreeMap<String, RequiredApproval>,
     /// Metadata in the file, with the proposed grant.
     manifest: PluginManifest,
     /// The toolchain that imports more than plugins use, if it was recognized.
@@ -121,7 +121,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let sandbox = Sandbox::new(config.sandbox_settings()?)?;
     let rules = config.load_policy();
     let memory_limit = rules.limits.memory;
-    let approval_setting = rules.require_approval;
+    let approval_defaults = (rules.require_approval, rules.approve_by);
     let guarded_paths = rules.guarded_paths.clone();
     let LoadedPlugin {
         prepared,
@@ -144,7 +144,7 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let is_command = prepared.is_command();
     let grant_summary = summarize_grant(
         file,
-        approval_setting,
+        approval_defaults,
         &guarded_paths,
         digest,
         &contents,
@@ -201,14 +201,14 @@ fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
 #[derive(Default)]
 struct GrantSummary {
     /// Tools that require approval, by their own names.
-    approvals: BTreeMap<String, ApprovalPolicy>,
+    approvals: BTreeMap<String, RequiredApproval>,
     /// The tool names that clients use.
     names: Vec<String>,
     /// Warnings about the grant.
     remarks: Vec<String>,
 }
 
-/// Reads the grant next to `file`. `approval_setting` and `guarded_paths` come from the server's
+/// Reads the grant next to `file`. `approval_defaults` and `guarded_paths` come from the server's
 /// configuration. Blocks.
 ///
 /// # Errors
@@ -216,7 +216,7 @@ struct GrantSummary {
 /// The grant is invalid, or does not match this file.
 fn summarize_grant(
     file: &Path,
-    approval_setting: ApprovalSetting,
+    approval_defaults: (ApprovalSetting, Approver),
     guarded_paths: &[GuardedPath],
     digest: Digest,
     contents: &ComponentContents,
@@ -240,7 +240,7 @@ fn summarize_grant(
     if let Some(proposal) = proposal.filter(|_| grant.digest.is_some()) {
         remarks.extend(grant_differences(&format!("{id}.toml"), &grant, proposal));
     }
-    let approvals = grant.approvals(approval_setting);
+    let approvals = grant.approvals(approval_defaults.0, approval_defaults.1);
     let file_tool_name = tool_name(id);
     let approval_of = |definition: &ValidDefinition| {
         // A command has no tool name. The file name takes its place.
@@ -256,7 +256,10 @@ fn summarize_grant(
         let annotations = overridden.as_ref().unwrap_or(definition).tool.annotations;
         Some((
             definition.tool.name.clone(),
-            approvals.setting_for(&name).policy_for(annotations)?,
+            RequiredApproval {
+                policy: approvals.setting_for(&name).policy_for(annotations)?,
+                approver: approvals.approver_for(&name),
+            },
         ))
     };
     let full_name_of = |definition: &ValidDefinition| {

@@ -25,8 +25,8 @@ const NO_SERVER_ADVICE: &str = "a server has a console while a client that start
                       console.stdio = false; the console of `toolbay serve --http` is at the address in its log";
 
 /// A server that responds.
-struct FoundServer {
-    socket: ServerSocket,
+pub(super) struct FoundServer {
+    pub(super) socket: ServerSocket,
     /// The server's plugin folder.
     folder: String,
 }
@@ -34,7 +34,7 @@ struct FoundServer {
 pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
     block_on(async {
         let signals = Signals::listen().context("failed to listen for signals")?;
-        let server = choose_server(responding_servers().await, pid)?;
+        let server = choose_server(responding_servers().await, pid, "console")?;
         let FoundServer {
             socket: ServerSocket { pid, path, .. },
             folder,
@@ -65,7 +65,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the servers that respond, oldest first.
-async fn responding_servers() -> Vec<FoundServer> {
+pub(super) async fn responding_servers() -> Vec<FoundServer> {
     let requests = find_servers().into_iter().map(async |found| {
         let folder = clean_line(&describe_server(&found.path).await.ok()?, MAX_PATH_BYTES);
         Some(FoundServer {
@@ -76,8 +76,13 @@ async fn responding_servers() -> Vec<FoundServer> {
     join_all(requests).await.into_iter().flatten().collect()
 }
 
-/// Returns the server with this process ID, or the only server.
-fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
+/// Returns the server with this process ID, or the only server. `command` is the subcommand of the
+/// user, for messages.
+pub(super) fn choose_server(
+    mut servers: Vec<FoundServer>,
+    pid: Option<u32>,
+    command: &str,
+) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
         let Some(index) = servers.iter().position(|server| server.socket.pid == pid) else {
             bail!(
@@ -87,7 +92,12 @@ fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Res
         return Ok(servers.swap_remove(index));
     }
     if servers.len() > 1 {
-        return Err(ConfigError::new(several_servers_message(&servers, SystemTime::now())).into());
+        return Err(ConfigError::new(several_servers_message(
+            &servers,
+            command,
+            SystemTime::now(),
+        ))
+        .into());
     }
     servers
         .pop()
@@ -95,7 +105,7 @@ fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Res
 }
 
 /// Returns the commands to choose from, one per line.
-fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
+fn several_servers_message(servers: &[FoundServer], command: &str, now: SystemTime) -> String {
     let mut message = "several servers have a console; choose one:".to_owned();
     for FoundServer {
         socket: found,
@@ -109,7 +119,7 @@ fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
         );
         let _ = write!(
             message,
-            "\n  toolbay console --pid {:<8} {folder}, for {}",
+            "\n  toolbay {command} --pid {:<8} {folder}, for {}",
             found.pid,
             format_duration(age)
         );
@@ -137,26 +147,29 @@ mod tests {
     fn one_of_several_servers_is_chosen_by_its_process_number() {
         let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
         assert_eq!(
-            choose_server(all(), Some(4_194_303)).ok().unwrap().folder,
+            choose_server(all(), Some(4_194_303), "console")
+                .ok()
+                .unwrap()
+                .folder,
             "/srv/b"
         );
         assert_eq!(
-            choose_server(vec![server(7, "/srv/a", 90)], None)
+            choose_server(vec![server(7, "/srv/a", 90)], None, "console")
                 .ok()
                 .unwrap()
                 .socket
                 .pid,
             7
         );
-        let error = choose_server(all(), None).err().unwrap();
+        let error = choose_server(all(), None, "console").err().unwrap();
         assert!(error.is::<ConfigError>());
         for result in [
-            choose_server(all(), Some(8)),
-            choose_server(Vec::new(), None),
+            choose_server(all(), Some(8), "console"),
+            choose_server(Vec::new(), None, "console"),
         ] {
             assert!(result.err().unwrap().to_string().contains("toolbay serve"));
         }
-        insta::assert_snapshot!(several_servers_message(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
+        insta::assert_snapshot!(several_servers_message(&all(), "console", SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
         several servers have a console; choose one:
           toolbay console --pid 7        /srv/a, for 1m 30s
           toolbay console --pid 4194303  /srv/b, for 0s

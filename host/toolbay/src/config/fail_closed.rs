@@ -24,6 +24,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("results", "results.rs", "ResultsConfig"),
     ("server", "server.rs", "ServerConfig"),
     ("state", "state.rs", "StateConfig"),
+    ("approve", "approve.rs", "ApproveConfig"),
     ("tasks", "tasks.rs", "TasksConfig"),
 ];
 

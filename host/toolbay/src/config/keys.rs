@@ -6,7 +6,8 @@ use toml::{Table, Value};
 
 /// Live keys: the keys whose changes take effect while the server runs, and the tables with only
 /// such keys.
-const LIVE_KEYS: [&str; 9] = [
+const LIVE_KEYS: [&str; 10] = [
+    "approve_by",
     "caller_rate_limit",
     "http.allowed_hosts",
     "http.allowed_origins",

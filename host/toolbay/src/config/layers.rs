@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolbay_catalog::{LockMode, check_plugin_folder};
+use toolbay_catalog::{Approver, LockMode, check_plugin_folder};
 use toolbay_model::{LimitsPatch, RateLimit};
 use toolbay_settings::toml_file;
 
@@ -12,7 +12,8 @@ use super::keys::ConfigKeys;
 use super::location::{CONFIG_FILE_NAME, ConfigLocation};
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use super::{
-    AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, LockConfig, OtelConfig,
+    ApproveConfig, AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, LockConfig,
+    OtelConfig,
     ResultsConfig, ServerConfig,
 };
 use crate::process::logging;
@@ -189,10 +190,12 @@ impl Config {
             changed.caller_rate_limit,
             changed.rate_limit,
             changed.require_approval,
+            changed.approve_by,
         ) = (
             next.caller_rate_limit,
             next.rate_limit,
             next.require_approval,
+            next.approve_by,
         );
         changed
             .server
@@ -219,9 +222,28 @@ impl Config {
         Ok(changed)
     }
 
+    /// Checks that an operator can answer, if a setting requires it.
+    fn check_approver(&self) -> Result<(), ConfigError> {
+        let key = if self.approve_by == Approver::Console {
+            "approve_by = \"console\""
+        } else if self.approve.notify.is_some() {
+            "approve.notify"
+        } else {
+            return Ok(());
+        };
+        if self.console.is_possible(&self.http) {
+            return Ok(());
+        }
+        Err(ConfigError(format!(
+            "{key} needs a console, where an operator answers: see console.enabled, console.stdio, and admin = true of \
+             http.tokens"
+        )))
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check()?;
         self.console.check(&self.http)?;
+        self.check_approver()?;
         if self.ceilings.oversize.is_some() {
             return Err(ConfigError(
                 "ceilings.oversize: this setting has no ceiling; set limits.oversize".to_owned(),
@@ -274,6 +296,7 @@ fn unexpanded_path_advice(path: &Path) -> Option<&'static str> {
 fn key_tables() -> [(&'static str, Vec<String>); 11] {
     [
         ("", toml_file::key_names::<Config>()),
+        ("approve", toml_file::key_names::<ApproveConfig>()),
         ("server", toml_file::key_names::<ServerConfig>()),
         ("limits", toml_file::key_names::<LimitsPatch>()),
         ("compile", toml_file::key_names::<CompileConfig>()),

@@ -28,6 +28,7 @@ impl Config {
             describe_limits,
             rate_limit: self.rate_limit,
             require_approval: self.require_approval,
+            approve_by: self.approve_by,
             max_component_size: self.server.component_size,
             description_limits: self.description_limits(),
             guarded_paths: self.guarded_paths(),

@@ -18,7 +18,8 @@ pub(super) const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, which is a prefix of it.
-const TABLE_NAMES: [&str; 18] = [
+const TABLE_NAMES: [&str; 19] = [
+    "approve",
     "server",
     "limits",
     "ceilings",

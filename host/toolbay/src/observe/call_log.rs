@@ -125,6 +125,7 @@ impl CallLog<'_> {
                 let traps = self.0.trap_count() + 1;
                 tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
+            CallError::Cancelled => tracing::info!(plugin, tool, wall_ms, "call cancelled"),
             _ => tracing::info!(plugin, tool, wall_ms, "call failed: {said}"),
         }
     }

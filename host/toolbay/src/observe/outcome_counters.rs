@@ -227,6 +227,7 @@ impl Drop for PendingCount {
             );
             self.count_in_metrics(OutcomeLabel::Failed(ErrorKind::Internal));
         } else {
+            tracing::info!(tool = self.tool, "call cancelled");
             self.counters.increment(ErrorKind::Cancelled);
             self.count_in_metrics(OutcomeLabel::Failed(ErrorKind::Cancelled));
         }

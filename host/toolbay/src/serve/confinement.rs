@@ -19,10 +19,14 @@ use toolbay_confine::{ConfinementReport, confine};
 use toolbay_secrets::ProgramRunner;
 
 pub(crate) use self::required_access::ConfinementNeeds;
-use crate::config::{Config, ConfigError, Confine};
+use crate::approval::notifier::CommandWorker;
+use crate::config::{Config, ConfigError, Confine, NotifyTarget};
 
 /// Subcommand that runs the worker.
 pub(crate) const WORKER_COMMAND: &str = "secret-worker";
+
+/// Subcommand that runs the worker of notifications.
+const NOTIFY_WORKER_COMMAND: &str = "notify-worker";
 
 /// Confinement of a server, and the worker that starts programs for it.
 #[derive(Debug, Default)]
@@ -35,6 +39,8 @@ pub(crate) struct ServerConfinement {
     overlaps: Vec<String>,
     writable: Option<Arc<WritablePaths>>,
     pub(crate) programs: ProgramRunner,
+    /// Starts the program that is notified of waiting calls, if there is one.
+    pub(crate) notify_worker: Option<Arc<CommandWorker>>,
 }
 
 impl ServerConfinement {
@@ -64,6 +70,7 @@ impl ServerConfinement {
                 "server.confine: cannot start the process that starts programs: {error}"
             ))
         })?;
+        let notify_worker = start_notify_worker(config)?;
         let created = create_folders(config);
         // A confined process cannot open this lookup. Without it, connections from this machine are
         // counted per address instead of per account.
@@ -86,6 +93,7 @@ impl ServerConfinement {
                     overlaps,
                     writable,
                     programs,
+                    notify_worker,
                 })
             }
         }
@@ -120,6 +128,21 @@ impl ServerConfinement {
     pub(crate) fn report(&self) -> Option<&ConfinementReport> {
         self.report.as_ref()
     }
+}
+
+/// Starts the worker for the program that is notified of waiting calls, if there is one.
+fn start_notify_worker(config: &Config) -> Result<Option<Arc<CommandWorker>>, ConfigError> {
+    let Some(NotifyTarget::Command(words)) = &config.approve.notify else {
+        return Ok(None);
+    };
+    let mut worker = Command::new("/proc/self/exe");
+    worker.arg(NOTIFY_WORKER_COMMAND).arg("--").args(words);
+    let started = CommandWorker::start(worker).map_err(|error| {
+        ConfigError::new(format!(
+            "approve.notify: cannot start the process that starts the program: {error}"
+        ))
+    })?;
+    Ok(Some(Arc::new(started)))
 }
 
 /// Creates the folders that the server will use itself, because access can only be retained to

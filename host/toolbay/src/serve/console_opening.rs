@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use toolbay_console::{Console, ConsoleAccess, OpenedConsole, Router, ServerActivity};
+use toolbay_console::{
+    Console, ConsoleAccess, ConsoleOperations, OpenedConsole, Router, ServerActivity,
+    approval_handler,
+};
 use toolbay_mcp::http::ListenAddress;
 
 use crate::call::service::CallService;
@@ -58,13 +61,13 @@ pub(crate) fn stdio_console(
     let backend = ConsoleBackend::new(service, config);
     let access = ConsoleAccess::socket();
     let name = format!("stdio_{}", std::process::id());
-    let operations = Arc::new(backend);
+    let operations: Arc<dyn ConsoleOperations> = Arc::new(backend);
     let console_activity = Arc::clone(activity);
     let session_lifetime = config.console.session;
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
     let console = Console::new(
-        operations,
+        Arc::clone(&operations),
         console_activity,
         access.clone(),
         name,
@@ -74,6 +77,7 @@ pub(crate) fn stdio_console(
     );
     OpenedConsole {
         router: console.router(),
+        approvals: approval_handler(operations),
         access,
     }
 }

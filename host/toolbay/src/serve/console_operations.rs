@@ -206,7 +206,13 @@ impl ConsoleOperations for ConsoleBackend {
         let permitted = self.may_use(viewer, &tool);
         // Runs on the guests' runtime, and is cancelled if the browser disconnects.
         let call_task = self.service.sandbox().spawn(call_tool(
-            service, client, tool, arguments, permitted, allowed,
+            service,
+            client,
+            tool,
+            arguments,
+            permitted,
+            allowed,
+            viewer.name.clone(),
         ));
         let abortable_call = AbortOnDropHandle::new(call_task);
         Box::pin(async move {

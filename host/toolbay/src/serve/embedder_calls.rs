@@ -116,6 +116,10 @@ impl EmbedderCalls {
                 journal
                     .answers
                     .insert(ruling::APPROVAL_KEY.to_owned(), answer);
+                // The program that embeds a server is its operator.
+                if journal.is_for_operator() {
+                    journal.operator = Some(EMBEDDER_NAME.to_owned());
+                }
                 continue;
             }
             for question in round.questions {

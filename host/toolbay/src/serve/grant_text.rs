@@ -98,6 +98,12 @@ pub(crate) fn permission_summary(permissions: &Permissions) -> Vec<String> {
 /// default.
 pub(crate) fn term_lines(grant: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(end) = grant.until {
+        lines.push(format!("ends at {end}"));
+    }
+    if let Some(budget) = grant.budget {
+        lines.push(format!("budget: {budget}"));
+    }
     if !grant.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", grant.secrets.join(", ")));
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
-use toolbay_catalog::Snapshot;
+use serde_json::Value;
+use toolbay_catalog::{Approver, Snapshot};
 use toolbay_mcp::{
     CallHost, CallerRights, CallerView, ClientShare, ListItems, ListPage, ListSelection,
     ListSource, LoadProgress, LoadedPart, McpServer, McpServerParts, OperatorAnswer, PageQuery,
@@ -22,6 +23,7 @@ use crate::config::Config;
 use crate::serve::instructions;
 use crate::serve::list_digests::ViewDigests;
 use crate::serve::metrics_collector::render_metrics;
+use crate::serve::policy_resource;
 
 /// The service, as the protocol accesses it.
 pub(crate) struct ServerHost {
@@ -157,6 +159,10 @@ impl ListSource for ServerHost {
         instructions::render(&self.snapshot(), rights, &self.instructions.load())
     }
 
+    fn policy(&self, rights: &CallerRights) -> Option<Value> {
+        Some(policy_resource::render(&self.snapshot(), rights))
+    }
+
     fn view(&self, rights: &CallerRights) -> CallerView {
         self.views.digests(&self.snapshot(), rights)
     }
@@ -211,6 +217,8 @@ impl CallHost for ServerHost {
             plugin,
             tool,
             question,
+            covered_calls: question_subject.covered_calls,
+            is_for_operator: question_subject.is_for_operator,
             until,
             edition: put.journal.edition,
         };
@@ -231,6 +239,15 @@ impl CallHost for ServerHost {
                 asked_at,
             );
         }))
+    }
+
+    fn may_ask_operator(&self, tool: &str) -> bool {
+        let snapshot = self.snapshot();
+        match snapshot.tools.get(tool) {
+            Some(offer) => offer.approver() == Approver::Console,
+            // The tool may still be loading.
+            None => !snapshot.complete,
+        }
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

@@ -307,9 +307,10 @@ impl Server {
                 limits,
                 rate_limit,
                 require_approval,
+                approve_by,
                 ..
             } = config.load_policy();
-            live.update_defaults(&limits, rate_limit, require_approval);
+            live.update_defaults(&limits, rate_limit, require_approval, approve_by);
         }
     }
 

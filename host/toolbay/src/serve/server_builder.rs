@@ -16,6 +16,7 @@ use toolbay_sandbox::Sandbox;
 use toolbay_schema::JsonSchema;
 use toolbay_secrets::ProgramRunner;
 
+use crate::approval::notifier::{ApprovalNotifier, CommandWorker};
 use crate::config::{Config, ConfigError};
 use crate::observe::change_counter::ChangeCounter;
 use crate::observe::learn::GrantLearner;
@@ -35,6 +36,7 @@ pub struct ServerBuilder {
     compiler: Option<PathBuf>,
     telemetry: Option<Telemetry>,
     programs: ProgramRunner,
+    notify_worker: Option<Arc<CommandWorker>>,
     reachable_files: Option<Arc<ReachableFiles>>,
     writable_paths: Option<Arc<WritablePaths>>,
 }
@@ -50,6 +52,7 @@ impl Server {
             compiler: None,
             telemetry: None,
             programs: ProgramRunner::default(),
+            notify_worker: None,
             reachable_files: None,
             writable_paths: None,
         }
@@ -104,6 +107,7 @@ impl ServerBuilder {
             .and_then(toolbay_confine::ConfinementReport::reachable_files);
         Self {
             programs: confinement.programs.clone(),
+            notify_worker: confinement.notify_worker.clone(),
             reachable_files,
             writable_paths: confinement.writable(),
             ..self
@@ -134,6 +138,7 @@ impl ServerBuilder {
         let mut settings = self.config.sandbox_settings()?;
         settings.compiler = self.compiler.clone().or(settings.compiler);
         let state = settings.state.clone();
+        let budget_state = state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if self.watch {
             server_parts::create_watcher(&self.config)
@@ -163,8 +168,19 @@ impl ServerBuilder {
             tokio::spawn(opening);
         }
         observers.telemetry = self.create_telemetry()?;
+        let notifier = if self.watch {
+            ApprovalNotifier::start(&self.config, self.notify_worker.as_ref())
+        } else {
+            None
+        };
         let mut server = Server::new(self.config, sandbox, catalog, observers, protocol, stop);
         server.live_rules = Some(rules);
+        if let Some(store) = budget_state {
+            server.service().budgets().set_store(store);
+        }
+        if let Some((waiting, notifier)) = server.service().waiting_approvals().zip(notifier) {
+            waiting.set_notifier(notifier);
+        }
         server.start_telemetry()?;
         Ok(server)
     }

@@ -43,7 +43,7 @@ fn every_key_of_a_grant_is_read() {
     let config = grant.config_values();
     assert_eq!(config["units"], "metric");
     assert_eq!(config["depth"], "3");
-    let approvals = grant.approvals(ApprovalSetting::First);
+    let approvals = grant.approvals(ApprovalSetting::First, Approver::Client);
     assert_eq!(
         (
             approvals.setting_for("erase"),
@@ -56,7 +56,7 @@ fn every_key_of_a_grant_is_read() {
             require_approval: None,
             ..grant
         }
-        .approvals(ApprovalSetting::First)
+        .approvals(ApprovalSetting::First, Approver::Client)
         .setting_for("look"),
         ApprovalSetting::First
     );

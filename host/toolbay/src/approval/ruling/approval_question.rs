@@ -36,6 +36,23 @@ impl ApprovalValidity {
         }
     }
 
+    /// Returns the calls that an approval covers, for a label such as `Approve this call`.
+    pub(crate) const fn covered_calls(self) -> &'static str {
+        match self {
+            Self::Once => "this call",
+            Self::Session => "all calls in this session",
+            Self::Hour => "all calls for one hour",
+        }
+    }
+
+    const fn field_title(self) -> &'static str {
+        match self {
+            Self::Once => "Allow this call",
+            Self::Session => "Allow all calls of this tool in this session",
+            Self::Hour => "Allow all calls of this tool for one hour",
+        }
+    }
+
     const fn sentence(self) -> &'static str {
         match self {
             Self::Once => "Your answer counts only for this call.",
@@ -81,7 +98,7 @@ pub(crate) fn approval_question(
          {plugin}\n\n{rendered_arguments}\n\nDuring the call, the plugin can:\n\n{}",
         permissions.join("\n")
     );
-    let field = json!({"type": "boolean", "title": "Allow this call"});
+    let field = json!({"type": "boolean", "title": validity.field_title()});
     let schema = json!({"type": "object", "properties": {APPROVE_FIELD: field}, "required": [APPROVE_FIELD]});
     let params = JsonText::from(json!({"message": message, "requestedSchema": schema}));
     Question {

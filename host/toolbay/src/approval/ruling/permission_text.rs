@@ -13,7 +13,7 @@ const MAX_LINE_CHARS: usize = 200;
 
 /// Lists what the plugin can access in a call with this environment, one permission per line.
 /// Folders of the server appear under their guest paths. Only the operator may see the host paths.
-pub(super) fn permission_lines(context: &PluginContext) -> Vec<String> {
+pub(crate) fn permission_lines(context: &PluginContext) -> Vec<String> {
     let Permissions {
         environment: variables,
         mounts,

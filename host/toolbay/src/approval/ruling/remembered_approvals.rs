@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use toolbay_catalog::Approver;
 use toolbay_model::CallerIdentity;
 
 /// Maximum number of remembered approvals per caller and plugin version. Beyond it, the oldest one
@@ -41,20 +42,26 @@ pub(crate) struct RememberedApprovals(Mutex<VecDeque<GivenApproval>>);
 struct GivenApproval {
     scope: ApprovalScope,
     tool: String,
+    /// The approver that the configuration required for it.
+    approver: Approver,
     approved_at: Instant,
 }
 
 impl RememberedApprovals {
-    /// Returns whether an approval covers calls of this tool.
-    pub(super) fn is_approved(&self, scope: ApprovalScope, tool: &str) -> bool {
+    /// Returns whether an approval covers calls of this tool. If an operator must answer now, an
+    /// approval that a client could give does not count.
+    pub(super) fn is_approved(&self, scope: ApprovalScope, tool: &str, by: Approver) -> bool {
         let covers = |yes: &GivenApproval| {
-            yes.scope == scope && yes.tool == tool && yes.is_valid(APPROVAL_LIFETIME)
+            yes.scope == scope
+                && yes.tool == tool
+                && yes.approver >= by
+                && yes.is_valid(APPROVAL_LIFETIME)
         };
         self.lock().iter().any(covers)
     }
 
     /// Remembers an approval.
-    pub(super) fn remember(&self, scope: ApprovalScope, tool: &str) {
+    pub(super) fn remember(&self, scope: ApprovalScope, tool: &str, by: Approver) {
         let mut approvals = self.lock();
         approvals.retain(|yes| {
             yes.is_valid(APPROVAL_LIFETIME) && (yes.scope != scope || yes.tool != tool)
@@ -65,6 +72,7 @@ impl RememberedApprovals {
         approvals.push_back(GivenApproval {
             scope,
             tool: tool.to_owned(),
+            approver: by,
             approved_at: Instant::now(),
         });
     }
@@ -89,28 +97,44 @@ mod tests {
     #[test]
     fn an_approval_covers_only_its_tool_and_session() {
         let remembered = RememberedApprovals::default();
-        remembered.remember(ApprovalScope::Session(1), "erase");
-        assert!(remembered.is_approved(ApprovalScope::Session(1), "erase"));
+        remembered.remember(ApprovalScope::Session(1), "erase", Approver::Client);
+        assert!(remembered.is_approved(ApprovalScope::Session(1), "erase", Approver::Client));
         for (scope, tool) in [
             (ApprovalScope::Session(2), "erase"),
             (ApprovalScope::Caller, "erase"),
             (ApprovalScope::Session(1), "eras"),
         ] {
-            assert!(!remembered.is_approved(scope, tool), "{scope:?} {tool}");
+            assert!(
+                !remembered.is_approved(scope, tool, Approver::Client),
+                "{scope:?} {tool}"
+            );
         }
+    }
+
+    #[test]
+    fn an_approval_that_a_client_could_give_does_not_replace_that_of_an_operator() {
+        let remembered = RememberedApprovals::default();
+        let scope = ApprovalScope::Session(1);
+        remembered.remember(scope, "erase", Approver::Client);
+        assert!(!remembered.is_approved(scope, "erase", Approver::Console));
+        remembered.remember(scope, "erase", Approver::Console);
+        assert!(
+            remembered.is_approved(scope, "erase", Approver::Console)
+                && remembered.is_approved(scope, "erase", Approver::Client)
+        );
     }
 
     #[test]
     fn the_number_of_remembered_approvals_is_bounded() {
         let remembered = RememberedApprovals::default();
         for session in 0..10_000 {
-            remembered.remember(ApprovalScope::Session(session), "erase");
-            remembered.remember(ApprovalScope::Session(session), "erase");
+            remembered.remember(ApprovalScope::Session(session), "erase", Approver::Client);
+            remembered.remember(ApprovalScope::Session(session), "erase", Approver::Client);
         }
         assert_eq!(remembered.lock().len(), MAX_APPROVALS);
         assert!(
-            remembered.is_approved(ApprovalScope::Session(9_999), "erase")
-                && !remembered.is_approved(ApprovalScope::Session(0), "erase")
+            remembered.is_approved(ApprovalScope::Session(9_999), "erase", Approver::Client)
+                && !remembered.is_approved(ApprovalScope::Session(0), "erase", Approver::Client)
         );
     }
 
@@ -119,6 +143,7 @@ mod tests {
         let yes = |scope| GivenApproval {
             scope,
             tool: "erase".to_owned(),
+            approver: Approver::Client,
             approved_at: Instant::now(),
         };
         assert!(yes(ApprovalScope::Caller).is_valid(APPROVAL_LIFETIME));

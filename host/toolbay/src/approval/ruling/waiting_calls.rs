@@ -2,7 +2,7 @@
 //! instead.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,6 +12,7 @@ use toolbay_mcp::{OperatorAnswer, OperatorReply};
 use toolbay_model::Digest;
 
 use super::{APPROVAL_KEY, answer_json};
+use crate::approval::notifier::ApprovalNotifier;
 
 /// Maximum number of calls in the table. Only their clients can answer further ones.
 const MAX_WAITING: usize = 200;
@@ -21,7 +22,11 @@ const MAX_WAITING_PER_CALLER: usize = MAX_WAITING / 4;
 
 /// The waiting calls. Clones share the same table. The first answer counts, from either side.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WaitingApprovals(Arc<Mutex<ApprovalTable>>);
+pub(crate) struct WaitingApprovals {
+    table: Arc<Mutex<ApprovalTable>>,
+    /// Notifies operators of new calls, if the configuration requests it.
+    notifier: Arc<OnceLock<ApprovalNotifier>>,
+}
 
 #[derive(Debug, Default)]
 struct ApprovalTable {
@@ -51,6 +56,10 @@ pub(crate) struct ApprovalSubject {
     pub(crate) tool: String,
     /// The question.
     pub(crate) question: String,
+    /// The calls that an approval covers.
+    pub(crate) covered_calls: &'static str,
+    /// True if the client is not asked.
+    pub(crate) is_for_operator: bool,
     /// The deadline for an answer.
     pub(crate) until: SystemTime,
     /// The edition of the plugin and its grant.
@@ -92,6 +101,8 @@ impl WaitingApprovals {
             plugin,
             tool,
             question,
+            covered_calls,
+            is_for_operator,
             until,
             edition,
         } = subject;
@@ -103,7 +114,12 @@ impl WaitingApprovals {
             plugin,
             tool,
             question,
+            covered_calls,
+            is_for_operator,
         };
+        if let Some(notifier) = self.notifier.get() {
+            notifier.notify(&summary);
+        }
         let (sender, receiver) = oneshot::channel();
         let (withdrawal, withdrawn) = oneshot::channel();
         table.waiting.insert(
@@ -124,6 +140,11 @@ impl WaitingApprovals {
                 _withdrawal: withdrawal,
             },
         ))
+    }
+
+    /// Notifies operators of calls that are added from now on. Only the first notifier counts.
+    pub(crate) fn set_notifier(&self, notifier: ApprovalNotifier) {
+        drop(self.notifier.set(notifier));
     }
 
     /// Returns the waiting calls, oldest first.
@@ -189,7 +210,7 @@ impl WaitingApprovals {
 
     // Held for a few comparisons and never across an await.
     fn lock(&self) -> MutexGuard<'_, ApprovalTable> {
-        self.0.lock()
+        self.table.lock()
     }
 }
 
@@ -205,6 +226,8 @@ mod tests {
             plugin: "notes".to_owned(),
             tool: tool.to_owned(),
             question: "Allow it?".to_owned(),
+            covered_calls: "this call",
+            is_for_operator: false,
             until: SystemTime::now() + Duration::from_mins(1),
             edition: None,
         }

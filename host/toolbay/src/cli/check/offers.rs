@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use toolbay_catalog::{ApprovalPolicy, ComponentContents, PromptEntry, ResourceEntry};
+use toolbay_catalog::{ComponentContents, PromptEntry, RequiredApproval, ResourceEntry};
 use toolbay_model::text::{clean, clean_line, escape_json};
 
 use crate::cli::plugin_file::MAX_REASON_BYTES;
@@ -12,7 +12,7 @@ use crate::cli::plugin_file::MAX_REASON_BYTES;
 pub(in crate::cli) fn write_offers(
     out: &mut String,
     contents: &ComponentContents,
-    approvals: &BTreeMap<String, ApprovalPolicy>,
+    approvals: &BTreeMap<String, RequiredApproval>,
 ) {
     let ComponentContents {
         tools,

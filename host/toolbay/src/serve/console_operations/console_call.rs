@@ -17,7 +17,7 @@ use crate::call::service::CallService;
 use crate::observe::call_outcome::OutcomeLabel;
 
 /// Calls a tool. If the call requires approval, approves it if `approved_question` is the digest of
-/// the question. Otherwise, returns the question.
+/// the question. Otherwise, returns the question. `operator` is the name of the viewer.
 pub(super) async fn call_tool(
     service: CallService,
     client: Arc<dyn ClientShare>,
@@ -25,6 +25,7 @@ pub(super) async fn call_tool(
     arguments: Map<String, Value>,
     permitted: bool,
     approved_question: Option<Digest>,
+    operator: String,
 ) -> ConsoleCallOutcome {
     let needs_approval = requires_approval(&service.catalog().snapshot(), &tool);
     let answerable = if needs_approval {
@@ -72,6 +73,9 @@ pub(super) async fn call_tool(
         return ConsoleCallOutcome::Question(question, digest);
     }
     let mut journal = std::mem::take(&mut round.journal);
+    if journal.is_for_operator() {
+        journal.operator = Some(operator);
+    }
     journal
         .answers
         .insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
