@@ -31,7 +31,7 @@ pub use self::definition::view_link::META_MEMBERS as VIEW_LINKS;
 pub use self::folder::description_limits::DescribeLimits;
 pub use self::folder::file_reader::read_source;
 pub use self::folder::load_error::{LoadError, describe_load_error};
-pub use self::folder::plugin_folder::check_plugin_folder;
+pub use self::folder::plugin_folder::{check_plugin_folder, component_path};
 pub use self::folder::watcher::{FolderChanges, FolderWatcher};
 pub use self::load::grant_file::read_grant;
 pub use self::load::load_result::LoadOutcome;
@@ -48,6 +48,7 @@ pub use self::publish::report::{
     GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
 };
 pub use self::publish::snapshot::Snapshot;
+pub use self::publish::version_history::{ReplacedGrant, VersionHistory};
 pub use self::resource_uri::match_budget::{MatchBudget, MatchBudgetExhausted};
 pub use self::resource_uri::uri_matcher::UriMatcher;
 pub use self::resource_uri::uri_template::UriTemplate;

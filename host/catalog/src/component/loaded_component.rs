@@ -18,6 +18,8 @@ pub struct LoadedComponent {
     pub contents: ComponentContents,
     /// Purpose of the component, on one line, as its file states it.
     pub about: Option<String>,
+    /// Languages and tools that made it, as its file states them.
+    pub made_with: Vec<String>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
@@ -31,6 +33,7 @@ impl LoadedComponent {
             code: None,
             contents,
             about: None,
+            made_with: Vec::new(),
             remarks: Vec::new(),
         }
     }

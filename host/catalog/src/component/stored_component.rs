@@ -63,6 +63,7 @@ impl StoredComponent {
             code: Some(Arc::new(self.code)),
             contents: ComponentContents::from_stored(self.description)?,
             about: self.about.description,
+            made_with: self.about.made_with,
             remarks,
         })
     }

@@ -188,6 +188,7 @@ impl DescribedComponent {
         let (prepared, scratch, about) = self.compiled.into_parts();
         let remarks = description.remarks.clone();
         let said = about.description.clone();
+        let made_with = about.made_with.clone();
         environment
             .sandbox
             .add_to_cache(digest, scratch, &prepared, description, about);
@@ -196,6 +197,7 @@ impl DescribedComponent {
             code: Some(Arc::new(prepared.into())),
             contents,
             about: said,
+            made_with,
             remarks,
         })
     }

@@ -15,6 +15,7 @@ use crate::publish::report::{
     GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
 };
 use crate::publish::snapshot::Snapshot;
+use crate::publish::version_history::VersionHistory;
 use crate::resource_uri::uri_matcher::UriMatcher;
 use crate::resource_uri::uri_spelling::UriSpellings;
 use crate::rules::grant::suggest_prefix;
@@ -35,6 +36,8 @@ pub struct PluginState {
     pub problem: Option<String>,
     /// Warnings about the version in service, such as clamped limits.
     pub remarks: Vec<String>,
+    /// The time at which it was loaded, and its previous grant.
+    pub history: VersionHistory,
 }
 
 /// Combines the offers of all entries into one snapshot. `entries` are by plugin id.
@@ -83,6 +86,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
                 .as_ref()
                 .map(|plugin| grant_report(&plugin.terms)),
             source_digests: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
+            history: entry.history.clone(),
         };
         let MountOverlaps {
             refusal: refused,

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use toolbay_model::{Digest, LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
+use crate::publish::version_history::VersionHistory;
 use crate::rules::approval::ApprovalPolicy;
 
 /// The status of one plugin file.
@@ -45,6 +46,9 @@ pub struct PluginReport {
     /// The digests of the sources of the plugin in service.
     #[serde(skip)]
     pub source_digests: Option<SourceDigests>,
+    /// The time at which the version in service was loaded, and its previous grant.
+    #[serde(skip)]
+    pub history: VersionHistory,
 }
 
 /// The digests of the sources of a plugin in service.
