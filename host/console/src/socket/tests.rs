@@ -6,6 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::access::LoginOutcome;
 use crate::forwarder;
 
 /// A server with a page, its socket, and a port that forwards to it.
@@ -155,10 +156,16 @@ async fn only_the_socket_issues_tokens() {
         );
     }
     assert!(
-        served.access.authenticate(&login.token).is_some(),
+        matches!(
+            served.access.authenticate(&login.token),
+            LoginOutcome::Admitted(..)
+        ),
         "nobody got another one in its place"
     );
-    assert!(served.access.authenticate(&login.token).is_none());
+    assert!(matches!(
+        served.access.authenticate(&login.token),
+        LoginOutcome::Invalid
+    ));
 }
 
 #[tokio::test]
