@@ -145,7 +145,7 @@ fn excerpts(call: &CallNote) -> Markup {
     let excerpt_element = |name: &str, excerpt: Option<&TextExcerpt>| {
         html! {
             @if let Some(excerpt) = excerpt {
-                h3 { (name) @if excerpt.is_truncated { " (the beginning)" } }
+                p { strong { (name) @if excerpt.is_truncated { " (the beginning)" } } }
                 pre tabindex="0" { (toolbay_model::text::escape_json(&excerpt.text)) }
             }
         }

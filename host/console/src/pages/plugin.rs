@@ -171,8 +171,8 @@ fn limit_section(limits: &[LimitRow]) -> Markup {
                                 (row.value)
                                 @match row.source {
                                     LimitSource::BuiltIn => {}
-                                    LimitSource::Server => { span.badge.plain { "server default" } }
-                                    LimitSource::Grant => { span.badge.plain { "its grant" } }
+                                    LimitSource::Server => { " " span.badge.plain { "server default" } }
+                                    LimitSource::Grant => { " " span.badge.plain { "its grant" } }
                                 }
                             }
                         }
