@@ -33,12 +33,12 @@ pub(crate) fn export_csv(
     let mut text = COLUMNS.join(",");
     text.push_str("\r\n");
     for call in calls {
-        let cells = columns(call, shows_contents(call)).map(|value| match value {
+        let row = columns(call, shows_contents(call)).map(|value| match value {
             Value::String(text) => csv_cell(&text),
             Value::Null => String::new(),
             other => other.to_string(),
         });
-        text.push_str(&cells.join(","));
+        text.push_str(&row.join(","));
         text.push_str("\r\n");
     }
     text

@@ -13,8 +13,8 @@ use crate::formatting::{
 };
 use crate::paths::PATH;
 
-/// A value of a bar, and its text.
-type BarValue = (f64, String);
+/// The value of a bar, the part that failed, and its text.
+type BarValue = (f64, f64, String);
 
 /// Renders the charts of this range until `now`, and links to the other ranges.
 pub(super) fn chart_section(history: &ChartHistory, range: ChartRange, now: SystemTime) -> Markup {
@@ -67,7 +67,7 @@ fn charts(chart: &ChartBars, range: ChartRange, now: SystemTime) -> Markup {
                 &format!("Calls per {step}"),
                 format!("{} in the last {last}, {failed} of which failed", count_calls(calls)),
                 |value| format_amount(to_amount(value)),
-                |bar| (to_value(bar.calls()), format!("{}, {} failed", count_calls(bar.calls()), bar.failed)),
+                |bar| (to_value(bar.calls()), to_value(bar.failed), format!("{}, {} failed", count_calls(bar.calls()), bar.failed)),
             ))
             (figure(
                 "Mean duration",
@@ -79,6 +79,7 @@ fn charts(chart: &ChartBars, range: ChartRange, now: SystemTime) -> Markup {
                 |value| format_duration(Duration::from_secs_f64(value)),
                 |bar| (
                     bar.mean_duration().as_secs_f64(),
+                    0.0,
                     format!("{} on average, at most {}", format_duration(bar.mean_duration()), format_duration(bar.max_duration)),
                 ),
             ))
@@ -86,30 +87,29 @@ fn charts(chart: &ChartBars, range: ChartRange, now: SystemTime) -> Markup {
                 &format!("Fuel per {step}"),
                 format!("{} fuel in the last {last}", format_amount(fuel)),
                 |value| format_amount(to_amount(value)),
-                |bar| (to_value(bar.fuel), format!("{} fuel", format_amount(bar.fuel))),
+                |bar| (to_value(bar.fuel), 0.0, format!("{} fuel", format_amount(bar.fuel))),
             ))
             (figure(
                 "Peak memory",
                 format!("at most {} of memory in a call", format_size(max_memory.unwrap_or_default())),
                 |value| format_size(to_amount(value)),
-                |bar| (to_value(bar.max_memory), format!("at most {} of memory", format_size(bar.max_memory))),
+                |bar| (to_value(bar.max_memory), 0.0, format!("at most {} of memory", format_size(bar.max_memory))),
             ))
         }
         p.legend { span.key { "succeeded" } span.key.bad { "failed" } }
     }
 }
 
-/// Returns a bar with its text for the pointer. The part that failed is shown only for calls.
+/// Returns a bar with its text for the pointer.
 fn chart_bar(
     chart: &ChartBars,
     step: &str,
     bar: &SeriesBucket,
-    (value, text): BarValue,
+    (value, failed, text): BarValue,
 ) -> ChartBar {
-    let is_count = value == to_value(bar.calls()) && text.contains("failed");
     ChartBar {
         value,
-        failed: if is_count { to_value(bar.failed) } else { 0.0 },
+        failed,
         hover: format!(
             "{} UTC, {step}: {text}",
             format_date_and_time(chart.start_of(bar))
