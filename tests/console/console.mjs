@@ -7,6 +7,7 @@
 // book are written there. They are not compared, because fonts differ between machines. The test compares the text of
 // pages and the positions of their parts, and checks that nothing is wider than the screen.
 
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +17,7 @@ import { check, counted } from './checks.mjs';
 import { Beside, Serving } from './serving.mjs';
 
 /** The timeout of the whole test, in milliseconds. */
-const PATIENCE = process.env.CONSOLE_SCREENSHOTS ? 480_000 : 240_000;
+const PATIENCE = process.env.CONSOLE_SCREENSHOTS ? 600_000 : 420_000;
 
 /** The timeout of one step on a page, in milliseconds. */
 const STEP = 20_000;
@@ -57,7 +58,8 @@ async function findings(page) {
 const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
 
 const PAGES = ['', '/plugins', '/plugin?id=calculator', '/plugin?id=broken', '/tools', '/tool?name=calculate_statistics',
-  '/tool?name=evaluate&json=yes', '/calls', '/denials', '/approvals', '/audit', '/log'];
+  '/tool?name=evaluate&json=yes', '/tools?q=calcualte', '/calls', '/calls?plugin=calculator&sort=duration', '/call?id=1',
+  '/call?id=999999', '/denials', '/denials?plugin=calculator', '/approvals', '/audit', '/log', '?range=7d', '/no-such-page'];
 
 /** Tests every page, in both colour schemes and widths. */
 async function everyPage(browser, serving) {
@@ -73,7 +75,9 @@ async function everyPage(browser, serving) {
         check(`${what}: nothing is wider than the screen`, !await isTooWide(page));
       }
     }
-    check(`${colorScheme}: nothing was blocked, nothing failed, and nothing else was asked for`, page.wrong.length === 0, page.wrong);
+    // The pages that are not found are errors for the browser.
+    const wrong = page.wrong.filter((words) => !words.includes('404'));
+    check(`${colorScheme}: nothing was blocked, nothing failed, and nothing else was asked for`, wrong.length === 0, wrong);
     await page.context().close();
   }
 }
@@ -180,6 +184,130 @@ async function answers(browser, serving) {
   check('both are listed with who answered', (await text('#approvals')).includes('by console'), await text('main'));
   check('nothing was blocked, and nothing failed in these', page.wrong.length === 0, page.wrong);
   await page.context().close();
+}
+
+/** Tests the page of a plugin: its file, its grant and what it proposes, its usage and the links to its calls. */
+async function pluginPage(browser, serving) {
+  const page = await opened(browser, serving, { permissions: ['clipboard-read', 'clipboard-write'] });
+  const text = (selector) => page.locator(selector).innerText();
+  await serving.call('calculate_sum', { a: 1, b: 2 });
+  await serving.call('evaluate', { expression: '<' });
+  await page.goto(`${serving.site}/console/plugin?id=calculator`);
+  const file = await text('section[aria-labelledby=file]');
+  for (const words of ['calculator.wasm', 'iB', 'Loaded', 'Made with']) check(`the file says ${words}`, file.includes(words), file);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  check('the digest is copied', /^[0-9a-f]{64}$/.test(copied) && file.includes(copied), copied);
+  const usage = await text('section[aria-labelledby=usage]');
+  check('usage is compared with limits, and a line is suggested', usage.includes('fuel') && usage.includes('limits = {'), usage);
+  const limits = await text('section[aria-labelledby=limits]');
+  check('a limit of the server is no limit of the grant', /memory\s+64[^]*?server default/.test(limits) && /timeout\s+5s\s*its grant/.test(limits), limits);
+  const proposal = await text('section[aria-labelledby=proposal]');
+  check('the proposal is a proposal', proposal.includes('It allows nothing') && proposal.includes('Asks for the weather'), proposal);
+  check('and what exceeds it is named', proposal.includes('allows more than the plugin proposes') && proposal.includes('api.example.com'), proposal);
+  await page.getByText('As text').click();
+  const grant = await text('details[data-key=grant-text]');
+  check('the grant is there as text, without values', grant.includes('api.example.com') && !grant.includes('hunter2') && grant.includes('(not shown)'), grant);
+  serving.put('calculator.toml', FILES['calculator.toml'].replace('"LANG"', '"LANG", "TZ"'));
+  // A part under the pointer is not updated.
+  await page.mouse.move(0, 0);
+  await page.getByText('Last change, at').click();
+  const change = await text('details[data-key=grant-change]');
+  check('the last change of the grant is shown', /\+ .*TZ/.test(change), change);
+  serving.put('calculator.toml', FILES['calculator.toml']);
+  for (const viewport of [WIDE, NARROW]) {
+    await page.setViewportSize(viewport);
+    check('axe has no finding on a plugin with all its parts', (await findings(page)).length === 0, await findings(page));
+    check('nothing of it is too wide', !await isTooWide(page));
+  }
+  await page.setViewportSize(WIDE);
+  await page.getByRole('link', { name: /^Failures:/ }).click();
+  await page.waitForURL(/plugin=calculator&failed=yes/);
+  const failed = await text('#calls');
+  check('failures lead to them', failed.includes('evaluate') && !failed.includes('calculate_sum'), failed);
+  check('nothing was blocked, and nothing failed on these', page.wrong.length === 0, page.wrong);
+  await page.context().close();
+}
+
+/** Tests searches, filters, exports, and the page of a call. */
+async function selections(browser, serving) {
+  const page = await opened(browser, serving);
+  const text = (selector) => page.locator(selector).innerText();
+  await page.goto(`${serving.site}/console/tools?q=sum+calculate`);
+  check('words are found in any order', (await text('.rows')).includes('calculate_sum'), await text('main'));
+  await page.goto(`${serving.site}/console/tools?q=statisitcs`);
+  check('a typing mistake is tolerated, and said', (await text('main')).includes('similar words') && (await text('.rows')).includes('calculate_statistics'), await text('main'));
+  await serving.call('slugify', { text: '=1+1' });
+  await page.goto(`${serving.site}/console/calls`);
+  await page.getByText('Filters and order').click();
+  await page.locator('select[name=plugin]').selectOption('text');
+  await page.locator('select[name=sort]').selectOption('oldest');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.waitForURL(/plugin=text/);
+  check('calls of one plugin are selected', !(await text('#calls tbody')).includes('calculator'), await text('#calls'));
+  check('the filter is still there', await page.locator('select[name=plugin]').inputValue() === 'text');
+  const download = async (name) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name, exact: true }).click()]);
+    return readFileSync(await file.path(), 'utf8');
+  };
+  const csv = await download('CSV');
+  check('CSV has a header and only those calls', csv.startsWith('id,time,tool,') && csv.includes('slugify') && !csv.includes('calculator'), csv);
+  const lines = (await download('JSON Lines')).trim().split('\n').map((line) => JSON.parse(line));
+  check('JSON Lines are objects', lines.length > 0 && lines.every(({ plugin }) => plugin === 'text'), lines);
+  await page.locator('input[name=from]').fill('2100-01-01T00:00:00');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.waitForURL(/from=2100/);
+  check('a time in the future selects nothing', (await text('#calls')).includes('None of the newest calls matches'), await text('#calls'));
+  await page.goto(`${serving.site}/console/calls?q=slugify`);
+  await page.locator('#calls tbody tr').first().getByRole('link').first().click();
+  await page.waitForURL(/\/call\?id=/);
+  const call = await text('main');
+  check('a call has a page with its contents', call.includes('Arguments') && call.includes('=1+1') && call.includes('Log messages'), call);
+  await page.goto(`${serving.site}/console/nothing-here`);
+  check('an unknown page has navigation', await page.getByRole('link', { name: 'Plugins' }).isVisible());
+  await page.goto(`${serving.site}/console`);
+  for (const [value, words] of [['1h', 'Last hour'], ['7d', 'Last 7 days'], ['15m', 'Last 15 minutes']]) {
+    await page.getByRole('link', { name: words }).click();
+    await page.waitForURL(new RegExp(`range=${value}`));
+    check(`charts show ${value}`, (await text('#charts')) === words, await text('#charts'));
+  }
+  const hover = await page.locator('.chart title').first().textContent();
+  check('a bar has its value', /UTC, 10s: \d+ calls?, \d+ failed/.test(hover), hover);
+  check('an axis has values and times', /\d/.test(await text('.scale >> nth=0')) && (await text('.axis >> nth=0')).includes('now'));
+  // The pages that are not found are errors in the browser's console.
+  const wrong = page.wrong.filter((words) => !words.includes('404'));
+  check('nothing was blocked, and nothing failed in selections', wrong.length === 0, wrong);
+  await page.context().close();
+}
+
+/** Tests that a valid token that does not open the console is told so. */
+async function tokens(browser) {
+  const [admin, other] = ['a'.repeat(43), 'b'.repeat(43)];
+  const table = (name, token, isAdmin) =>
+    `[[http.tokens]]\nname = "${name}"\nsha256 = "${createHash('sha256').update(token).digest('hex')}"\nadmin = ${isAdmin}\n`;
+  const config = `${CONFIG}${table('ops', admin, true)}${table('ci', other, false)}`;
+  const serving = await Serving.start(server, { 'text.wasm': FILES['text.wasm'] }, config);
+  const [, site] = await serving.logged(/the console is at (\S+);/);
+  check('the log says where the console is', site === `${serving.site}/console`, site);
+  for (const [viewport, colorScheme] of [[WIDE, 'light'], [NARROW, 'dark']]) {
+    const context = await browser.newContext({ viewport, colorScheme });
+    const page = await context.newPage();
+    page.setDefaultTimeout(STEP);
+    await page.goto(`${site}/login`);
+    await page.getByLabel('Token').fill(other);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: 'Your token does not open the console' }).waitFor();
+    check('a token without admin is told what is missing', (await page.locator('main').innerText()).includes('admin = true'));
+    check('axe has no finding there', (await findings(page)).length === 0, await findings(page));
+    check('nothing of it is wider than the screen', !await isTooWide(page));
+    await page.getByRole('link', { name: 'Use another token' }).click();
+    await page.getByLabel('Token').fill(admin);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.waitForURL(`${serving.site}/console`);
+    await context.close();
+  }
+  await serving.end();
 }
 
 /** Tests a server that a client has started, opened with `toolbay console`. */
@@ -379,6 +507,8 @@ async function pictures(browser, serving) {
 const CONFIG = `
 [console]
 contents = true
+[limits]
+memory = "64MiB"
 [audit]
 folder = "audit"
 arguments = "full"
@@ -390,10 +520,25 @@ calls = 1_000_000
 per = "1m"
 `;
 
+/** Returns a component with a section in which it proposes a grant. */
+function withProposal(path) {
+  const name = Buffer.from('toolbay:manifest');
+  const text = Buffer.from(`[proposed_grant.permissions]
+http = ["https://api.open-meteo.com"]
+[proposed_grant.reasons]
+http = "Asks for the weather"
+`);
+  const content = Buffer.concat([Buffer.from([name.length]), name, text]);
+  const size = Buffer.from([(content.length & 0x7f) | 0x80, content.length >> 7]);
+  return Buffer.concat([readFileSync(path), Buffer.from([0]), size, content]);
+}
+
 /** The sample plugins, one of which has a grant, and a file that is not a plugin. */
 const FILES = {
-  'calculator.wasm': { from: join(plugins, 'calculator.wasm') },
-  'calculator.toml': `[permissions]
+  'calculator.wasm': withProposal(join(plugins, 'calculator.wasm')),
+  'calculator.toml': `[config]
+key = "hunter2"
+[permissions]
 http = ["https://api.example.com"]
 environment = ["LANG"]
 [limits]
@@ -420,12 +565,15 @@ try {
   await serving.call('no_such_tool');
   if (screenshots) await pictures(browser, serving);
   await everyPage(browser, serving);
+  await pluginPage(browser, serving);
+  await selections(browser, serving);
   await actions(browser, serving);
   await answers(browser, serving);
   await keyboard(browser, serving);
   await withoutScripts(browser, serving);
   await busy(browser, serving);
   await serving.end();
+  await tokens(browser);
   await beside(browser);
   await many(browser);
 } catch (error) {

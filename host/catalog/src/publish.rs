@@ -14,3 +14,4 @@ pub(crate) mod scheduled_retry;
 pub(crate) mod skill_tree;
 pub(crate) mod snapshot;
 pub(crate) mod snapshot_log;
+pub(crate) mod version_history;

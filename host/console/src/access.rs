@@ -19,8 +19,22 @@ pub struct ConsoleAccess(Arc<Mutex<AccessKind>>);
 enum AccessKind {
     /// A login token that works once, for a server that only this machine can reach.
     Local(Arc<LoginToken>),
-    /// The tokens of operators.
-    Admins(Vec<AdminToken>),
+    /// The tokens of operators, and those of other callers.
+    Admins {
+        admins: Vec<AdminToken>,
+        others: Vec<AdminToken>,
+    },
+}
+
+/// The result of a login.
+#[derive(Debug)]
+pub(crate) enum LoginOutcome {
+    /// The token opens the console for this viewer.
+    Admitted(ConsoleViewer, AccessProof),
+    /// The token is valid, but belongs to a caller with this name, who is not an operator.
+    NotOperator(String),
+    /// The token is invalid.
+    Invalid,
 }
 
 /// The credential that opened a session. The session ends when the credential becomes invalid.
@@ -32,7 +46,7 @@ pub(crate) enum AccessProof {
     AdminToken(SecretHash),
 }
 
-/// The token of an operator.
+/// The token of an operator, or of another caller.
 #[derive(Clone, Debug)]
 pub struct AdminToken {
     /// The name as a caller, such as `token:ops`.
@@ -60,18 +74,19 @@ impl ConsoleAccess {
         self.login_token()?.issue()
     }
 
-    /// Creates access for the operators with these tokens.
-    pub fn admins(admins: Vec<AdminToken>) -> Self {
-        Self::from_kind(AccessKind::Admins(admins))
+    /// Creates access for the operators with these tokens. The tokens of `others` do not open the
+    /// console; a login with one states this.
+    pub fn admins(admins: Vec<AdminToken>, others: Vec<AdminToken>) -> Self {
+        Self::from_kind(AccessKind::Admins { admins, others })
     }
 
     fn from_kind(kind: AccessKind) -> Self {
         Self(Arc::new(Mutex::new(kind)))
     }
 
-    /// Replaces the operator tokens. Sessions that were opened with a removed token end.
-    pub fn set_admins(&self, admins: Vec<AdminToken>) {
-        *self.lock_kind() = AccessKind::Admins(admins);
+    /// Replaces the tokens. Sessions that were opened with a removed token end.
+    pub fn set_admins(&self, admins: Vec<AdminToken>, others: Vec<AdminToken>) {
+        *self.lock_kind() = AccessKind::Admins { admins, others };
     }
 
     // The lock is held for a few comparisons.
@@ -87,7 +102,7 @@ impl ConsoleAccess {
     fn login_token(&self) -> Option<Arc<LoginToken>> {
         match &*self.lock_kind() {
             AccessKind::Local(token) => Some(Arc::clone(token)),
-            AccessKind::Admins(_) => None,
+            AccessKind::Admins { .. } => None,
         }
     }
 
@@ -98,37 +113,44 @@ impl ConsoleAccess {
         }
     }
 
-    /// Returns the viewer with this token and the proof of access; `None` if the token is invalid.
-    /// Consumes a login token and logs the next one.
-    pub(crate) fn authenticate(&self, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
+    /// Returns the viewer with this token and the proof of access. Consumes a login token and logs
+    /// the next one.
+    pub(crate) fn authenticate(&self, token: &str) -> LoginOutcome {
         if let Some(local) = self.login_token() {
-            let viewer = local.consume(token).then(|| ConsoleViewer {
+            if !local.consume(token) {
+                return LoginOutcome::Invalid;
+            }
+            let viewer = ConsoleViewer {
                 name: LOCAL_VIEWER_NAME.to_owned(),
                 is_local: true,
-            })?;
+            };
             local.announce();
-            return Some((viewer, AccessProof::LoginToken));
+            return LoginOutcome::Admitted(viewer, AccessProof::LoginToken);
         }
         let hash = hash_secret(token);
         let kind = self.lock_kind();
-        let AccessKind::Admins(admins) = &*kind else {
-            return None;
+        let AccessKind::Admins { admins, others } = &*kind else {
+            return LoginOutcome::Invalid;
         };
-        let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
-        Some((
-            ConsoleViewer {
-                name: admin.name.clone(),
+        let find = |tokens: &[AdminToken]| {
+            let found = tokens.iter().find(|known| known.sha256 == hash);
+            found.map(|known| known.name.clone())
+        };
+        if let Some(name) = find(admins) {
+            let viewer = ConsoleViewer {
+                name,
                 is_local: false,
-            },
-            AccessProof::AdminToken(hash),
-        ))
+            };
+            return LoginOutcome::Admitted(viewer, AccessProof::AdminToken(hash));
+        }
+        find(others).map_or(LoginOutcome::Invalid, LoginOutcome::NotOperator)
     }
 
     /// Returns whether the credential of this viewer is still valid.
     pub(crate) fn is_valid(&self, viewer: &ConsoleViewer, proof: AccessProof) -> bool {
         match (&*self.lock_kind(), proof) {
             (AccessKind::Local(_), AccessProof::LoginToken) => true,
-            (AccessKind::Admins(admins), AccessProof::AdminToken(hash)) => admins
+            (AccessKind::Admins { admins, .. }, AccessProof::AdminToken(hash)) => admins
                 .iter()
                 .any(|admin| admin.sha256 == hash && admin.name == viewer.name),
             _ => false,
@@ -146,7 +168,9 @@ impl ConsoleAccess {
                 "The server writes an address to its log that opens the console once. Open that address, or copy \
                  the part after its # here."
             }
-            AccessKind::Admins(_) => "A token of http.tokens with admin = true opens the console.",
+            AccessKind::Admins { .. } => {
+                "A token of http.tokens with admin = true opens the console."
+            }
         }
     }
 }
@@ -162,24 +186,44 @@ mod tests {
         }
     }
 
+    /// Logs in. Returns the viewer with the proof of access, if the token opens the console.
+    fn enter(access: &ConsoleAccess, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
+        match access.authenticate(token) {
+            LoginOutcome::Admitted(viewer, proof) => Some((viewer, proof)),
+            LoginOutcome::NotOperator(_) | LoginOutcome::Invalid => None,
+        }
+    }
+
     #[test]
     fn removed_credential_ends_its_sessions() {
-        let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")]);
-        let (ada, proof) = access.authenticate("a").unwrap();
+        let access = ConsoleAccess::admins(vec![admin("ada", "a"), admin("bob", "b")], Vec::new());
+        let (ada, proof) = enter(&access, "a").unwrap();
         assert!(
             access.is_valid(&ada, proof)
                 && !access.is_valid(&ada, AccessProof::LoginToken)
-                && access.authenticate("c").is_none()
+                && enter(&access, "c").is_none()
         );
         // Clones share their state.
         access
             .clone()
-            .set_admins(vec![admin("bob", "a"), admin("ada", "c")]);
+            .set_admins(vec![admin("bob", "a"), admin("ada", "c")], Vec::new());
         assert!(!access.is_valid(&ada, proof), "her token is another's now");
-        access.set_admins(vec![admin("ada", "a")]);
+        access.set_admins(vec![admin("ada", "a")], Vec::new());
         assert!(access.is_valid(&ada, proof));
-        access.set_admins(Vec::new());
-        assert!(!access.is_valid(&ada, proof) && access.authenticate("a").is_none());
+        access.set_admins(Vec::new(), vec![admin("ada", "a")]);
+        assert!(!access.is_valid(&ada, proof) && enter(&access, "a").is_none());
+    }
+
+    #[test]
+    fn a_valid_token_without_the_right_is_distinguished_from_a_wrong_one() {
+        let access = ConsoleAccess::admins(vec![admin("ada", "a")], vec![admin("ci", "c")]);
+        assert!(matches!(
+            access.authenticate("c"),
+            LoginOutcome::NotOperator(name) if name == "ci"
+        ));
+        assert!(matches!(access.authenticate("d"), LoginOutcome::Invalid));
+        let local = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
+        assert!(matches!(local.authenticate(""), LoginOutcome::Invalid));
     }
 
     #[test]
@@ -190,8 +234,8 @@ mod tests {
             is_local: true,
         };
         assert!(access.is_valid(&viewer, AccessProof::LoginToken));
-        access.set_admins(vec![admin("ada", "a")]);
+        access.set_admins(vec![admin("ada", "a")], Vec::new());
         assert!(!access.is_valid(&viewer, AccessProof::LoginToken));
-        assert!(access.authenticate("a").is_some());
+        assert!(enter(&access, "a").is_some());
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::approvals::{ApprovalNote, ApprovalQueue};
 use crate::call_history::CallHistory;
 use crate::call_note::CallNote;
+use crate::chart_history::ChartHistory;
 use crate::denials::{DenialLog, DenialNote};
 use crate::log_lines::LogLines;
 use crate::running_calls::{RunningCall, RunningCallEntry, RunningCalls, SharedRunningCalls};
@@ -129,6 +130,16 @@ impl ServerActivity {
         }
         history.lost = self.lost_calls.load(Ordering::Relaxed);
         history
+    }
+
+    /// Returns the statistics of all calls so far, over time.
+    pub(crate) fn charts(&self) -> ChartHistory {
+        self.lock_history().charts.clone()
+    }
+
+    /// Adds statistics of an earlier run of the server.
+    pub(crate) fn add_charts(&self, earlier: &ChartHistory) {
+        lock(&self.history).charts.merge(earlier);
     }
 
     /// Records that a call of `tool` begins. The call is listed until the entry is dropped.

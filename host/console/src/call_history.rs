@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::call_note::CallNote;
-use crate::call_series::CallSeries;
+use crate::chart_history::ChartHistory;
 
 /// Maximum number of stored calls.
 pub(crate) const MAX_CALLS: usize = 1_000;
 
 /// Maximum number of tools with separate totals. All further tools share one entry.
 const MAX_TOOLS: usize = 1_000;
+
+/// Maximum number of plugins with separate totals.
+const MAX_PLUGINS: usize = 1_000;
 
 /// Name of the shared entry, which is not a valid tool name.
 const OTHER_TOOLS: &str = "(other)";
@@ -22,9 +25,11 @@ pub(crate) struct CallHistory {
     /// The stored calls, newest last.
     calls: VecDeque<Arc<CallNote>>,
     /// Statistics over time.
-    pub(crate) series: CallSeries,
+    pub(crate) charts: ChartHistory,
     /// Totals by tool since the server started.
     pub(crate) tools: BTreeMap<String, ToolTotals>,
+    /// Totals by plugin since the server started.
+    pub(crate) plugins: BTreeMap<String, PluginTotals>,
     /// Number of calls since the server started.
     pub(crate) ended: u64,
     /// Number of failed calls since the server started.
@@ -46,15 +51,31 @@ pub(crate) struct ToolTotals {
     pub(crate) max_memory: u64,
 }
 
+/// The totals of a plugin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PluginTotals {
+    pub(crate) calls: u64,
+    pub(crate) failed: u64,
+}
+
 impl CallHistory {
     /// Adds a call.
     pub(crate) fn add(&mut self, call: CallNote) {
-        self.series.add(&call);
+        self.charts.add(&call);
         self.ended += 1;
         self.failed += u64::from(call.is_failure());
         self.cancelled += u64::from(call.is_cancelled());
         // Unknown tools get no entry, because clients can send any name.
-        if call.plugin.is_some() {
+        if let Some(plugin) = &call.plugin {
+            let has_entry = self.plugins.contains_key(plugin);
+            let id = if has_entry || self.plugins.len() < MAX_PLUGINS {
+                plugin.as_str()
+            } else {
+                OTHER_TOOLS
+            };
+            let totals = self.plugins.entry(id.to_owned()).or_default();
+            totals.calls += 1;
+            totals.failed += u64::from(call.is_failure());
             let has_entry = self.tools.contains_key(&call.tool);
             let name = if has_entry || self.tools.len() < MAX_TOOLS {
                 call.tool.as_str()
@@ -73,6 +94,16 @@ impl CallHistory {
             self.calls.pop_front();
         }
         self.calls.push_back(Arc::new(call));
+    }
+
+    /// Returns the stored call with this number.
+    pub(crate) fn find(&self, id: u64) -> Option<Arc<CallNote>> {
+        self.newest().find(|call| call.id == id).cloned()
+    }
+
+    /// Returns the totals of a plugin.
+    pub(crate) fn plugin_totals(&self, id: &str) -> PluginTotals {
+        self.plugins.get(id).copied().unwrap_or_default()
     }
 
     /// Returns the stored calls, newest first.
@@ -123,6 +154,9 @@ mod tests {
         assert_eq!(history.tools.len(), MAX_TOOLS + 1);
         assert_eq!(history.tools[OTHER_TOOLS].calls, 1_500);
         assert!(!history.tools.contains_key("made up"));
+        let totals = history.plugin_totals("p");
+        assert_eq!((totals.calls, totals.failed), (2_500, 500));
+        assert_eq!(history.plugin_totals("other"), PluginTotals::default());
         let one = history.tools["t5"];
         assert_eq!(
             (one.calls, one.failed, one.fuel, one.mean_duration()),

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 use toolbay_model::CallUsage;
 use toolbay_model::text::clean_line;
 
+use crate::call_trail::CallTrail;
+
 /// Maximum length of the name of a tool, plugin or caller, in bytes. Clients can send any tool
 /// name.
 const MAX_NAME_BYTES: usize = 200;
@@ -18,6 +20,8 @@ const MAX_EXCERPT_BYTES: usize = 4 << 10;
 /// A finished call.
 #[derive(Clone, Debug)]
 pub struct CallNote {
+    /// Number of the call in this console.
+    pub id: u64,
     /// Time at which the call ended.
     pub at: SystemTime,
     /// The caller's name.
@@ -39,6 +43,12 @@ pub struct CallNote {
     pub arguments: Option<TextExcerpt>,
     /// The result, if contents are recorded.
     pub result: Option<TextExcerpt>,
+    /// Identifier of the trace that the call belongs to, in hexadecimal, if it has one.
+    pub trace_id: Option<String>,
+    /// The decision about its approval, in words; `None` if it needed none.
+    pub approval: Option<String>,
+    /// Log messages and denials of the guest.
+    pub trail: CallTrail,
 }
 
 /// The start of a text.
@@ -60,6 +70,10 @@ impl CallNote {
             failure_reason: self
                 .failure_reason
                 .map(|why| clean_line(&why, MAX_REASON_BYTES)),
+            approval: self
+                .approval
+                .map(|words| clean_line(&words, MAX_NAME_BYTES)),
+            trace_id: self.trace_id.map(truncate_name),
             ..self
         }
     }
@@ -74,14 +88,14 @@ impl CallNote {
         self.outcome == "cancelled"
     }
 
-    /// Returns whether a name or the outcome contains `search`, which is in lower case.
-    pub(crate) fn mentions(&self, search: &str) -> bool {
+    /// Returns the texts that a search compares.
+    pub(crate) fn search_texts(&self) -> impl Iterator<Item = &str> {
         let names = [Some(&self.tool), Some(&self.caller), self.plugin.as_ref()];
         names
             .into_iter()
             .flatten()
-            .any(|name| name.to_lowercase().contains(search))
-            || self.outcome.contains(search)
+            .map(String::as_str)
+            .chain([self.outcome])
     }
 }
 
@@ -116,6 +130,7 @@ pub(crate) mod tests {
     /// Creates a tool call with this outcome.
     pub(crate) fn note(tool: &str, outcome: &'static str) -> CallNote {
         CallNote {
+            id: 1,
             at: SystemTime::UNIX_EPOCH + Duration::from_hours(500_000),
             caller: "token:ada".to_owned(),
             plugin: Some("p".to_owned()),
@@ -131,6 +146,9 @@ pub(crate) mod tests {
             }),
             arguments: None,
             result: None,
+            trace_id: None,
+            approval: None,
+            trail: CallTrail::default(),
         }
     }
 
@@ -164,14 +182,5 @@ pub(crate) mod tests {
                 is_truncated: false
             }
         );
-    }
-
-    #[test]
-    fn a_call_is_found_by_its_names() {
-        let call = note("Convert_Time", "deadline");
-        for search in ["convert", "ada", "p", "deadline"] {
-            assert!(call.mentions(search), "{search}");
-        }
-        assert!(!call.mentions("bob"));
     }
 }

@@ -23,7 +23,8 @@ use self::form_handlers::{
 };
 use self::login_handlers::{log_in, log_out, login};
 use self::page_handlers::{
-    approvals, audit, calls, denied, log, overview, plugin, plugins, tool, tools, waiting,
+    approvals, audit, call, calls, calls_csv, calls_json_lines, denied, log, overview, plugin,
+    plugins, tool, tools, unknown_page, waiting,
 };
 use self::request_guard::limit_requests;
 use crate::access::ConsoleAccess;
@@ -98,6 +99,9 @@ impl Console {
             .route(&route("/tools"), get(tools))
             .route(&route("/tool"), get(tool).post(call_tool))
             .route(&route("/calls"), get(calls).post(stop_call))
+            .route(&route("/call"), get(call))
+            .route(&route("/calls.csv"), get(calls_csv))
+            .route(&route("/calls.jsonl"), get(calls_json_lines))
             .route(&route("/denials"), get(denied))
             .route(&route("/approvals"), get(approvals))
             .route(&route("/approval"), post(answer_approval))
@@ -110,6 +114,7 @@ impl Console {
             .route(&route("/style.css"), get(|| async { STYLE.response() }))
             .route(&route("/script.js"), get(|| async { SCRIPT.response() }))
             .route(&route("/notices.js"), get(|| async { NOTICES.response() }))
+            .route(&route("/{*path}"), get(unknown_page))
             .layer(from_fn_with_state(Arc::clone(&self.0), limit_requests))
             .layer(from_fn(|request: Request, next: Next| async {
                 with_security_headers(next.run(request).await)

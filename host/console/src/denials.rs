@@ -54,6 +54,15 @@ impl DenialLog {
         self.denials.push_back((denial, times + 1));
     }
 
+    /// Returns the number of stored denials of a plugin.
+    pub(crate) fn count_of(&self, plugin: &str) -> u64 {
+        let denials = self.denials.iter();
+        denials
+            .filter(|(denial, _)| denial.plugin == plugin)
+            .map(|(_, times)| times)
+            .sum()
+    }
+
     /// Returns the denials and their counts, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &(DenialNote, u64)> {
         self.denials.iter().rev()
@@ -106,6 +115,7 @@ pub(crate) mod tests {
             .map(|(one, times)| (&*one.plugin, &*one.operation, *times))
             .collect();
         assert_eq!(counted, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
+        assert_eq!((denials.count_of("a"), denials.count_of("c")), (3, 0));
         for number in 0..1_000 {
             denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).truncate_texts());
         }

@@ -10,6 +10,27 @@ pub(crate) fn format_time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
+/// Formats a time as `2026-05-01T08:00:00.123Z`.
+pub(crate) fn format_time_millis(at: SystemTime) -> String {
+    humantime::format_rfc3339_millis(at).to_string()
+}
+
+/// Formats a time as `2026-05-01 08:00:00`.
+pub(crate) fn format_date_and_time(at: SystemTime) -> String {
+    format_time(at).trim_end_matches('Z').replace('T', " ")
+}
+
+/// Formats a time of day as `08:00:00`, with the date unless it is that of `now`.
+pub(crate) fn format_recent_time(at: SystemTime, now: SystemTime) -> String {
+    let full = format_date_and_time(at);
+    let today = format_date_and_time(now);
+    if full.get(..10) == today.get(..10) {
+        format_time_of_day(at)
+    } else {
+        full
+    }
+}
+
 /// Formats a time of day as `08:00:00`.
 pub(crate) fn format_time_of_day(at: SystemTime) -> String {
     format_time(at).get(11..19).unwrap_or_default().to_owned()
@@ -99,6 +120,10 @@ mod tests {
             (format_time(at).as_str(), format_time_of_day(at).as_str()),
             ("2027-01-15T08:00:00Z", "08:00:00")
         );
+        let next_day = at + Duration::from_hours(17);
+        assert_eq!(format_recent_time(at, at), "08:00:00");
+        assert_eq!(format_recent_time(at, next_day), "2027-01-15 08:00:00");
+        assert_eq!(format_time_millis(at), "2027-01-15T08:00:00.000Z");
         assert_eq!(
             first_sentence("Counts\nwords. And lines.\n\nMore."),
             "Counts words."

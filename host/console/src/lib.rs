@@ -16,9 +16,13 @@ mod activity;
 mod approval_requests;
 mod approvals;
 mod assets;
+mod call_export;
+mod call_filter;
 mod call_history;
 mod call_note;
 mod call_series;
+mod call_trail;
+mod chart_history;
 mod console;
 mod denials;
 mod form;
@@ -26,6 +30,7 @@ mod form_body;
 mod formatting;
 mod forwarded_connections;
 mod forwarder;
+mod history_file;
 mod log_lines;
 mod login_token;
 mod operations;
@@ -37,6 +42,7 @@ mod request_checks;
 mod request_permits;
 mod responses;
 mod running_calls;
+mod search_query;
 mod secret;
 mod server_data;
 mod sessions;
@@ -53,15 +59,20 @@ pub use self::approval_requests::{
 };
 pub use self::approvals::ApprovalNote;
 pub use self::call_note::{CallNote, TextExcerpt};
+pub use self::call_trail::CallTrail;
 pub use self::console::{Console, RemoteAddress};
 pub use self::denials::DenialNote;
 pub use self::forwarder::{ConsoleLogin, describe_server, forward, request_login};
+pub use self::history_file::HistoryFile;
 pub use self::login_token::LOGIN_PATH_PREFIX;
 pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
 pub use self::running_calls::{RunningCall, RunningCallEntry};
+pub use self::search_query::{SearchMatch, SearchQuery};
 pub use self::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
-    PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, GrantText,
+    LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
+    PreviousGrant, ServerStatus, ToolDetail, ToolRow, ToolsPage, UsageRow, UsageSummary,
+    WaitingApproval,
 };
 pub use self::socket::{OpenedConsole, serve};

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use toolbay_model::Digest;
 
 use crate::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
-    ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, PluginDetail,
+    PluginRow, ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
 };
 
 /// A user who opened the console.
@@ -26,14 +26,17 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// Returns the state of the whole server.
     fn status(&self) -> ServerStatus;
 
+    /// Returns the grant that the component of this plugin proposes, if it proposes one.
+    fn proposal(&self, plugin: &str) -> Option<GrantProposal>;
+
     /// Returns all plugin files, ordered by id.
     fn plugins(&self) -> Vec<PluginRow>;
 
     /// Returns the plugin with this id, if it exists.
     fn plugin(&self, id: &str) -> Option<PluginDetail>;
 
-    /// Returns at most `max_count` tools whose name, title, description or plugin contains
-    /// `search`, after skipping the first `offset`.
+    /// Returns at most `max_count` tools that match `search`, after skipping the first `offset`. See
+    /// [`SearchQuery`](crate::SearchQuery).
     fn tools(&self, search: &str, offset: usize, max_count: usize) -> ToolsPage;
 
     /// Returns the tool with this name, if it exists.

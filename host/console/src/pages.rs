@@ -2,10 +2,14 @@
 
 mod approvals;
 mod audit;
+mod call;
+mod call_filters;
 mod calls;
 mod chart;
+mod chart_section;
 mod denied;
 mod elements;
+mod grant_section;
 mod layout;
 mod log;
 mod login;
@@ -19,11 +23,12 @@ mod tools;
 
 pub(crate) use self::approvals::{approvals, too_late};
 pub(crate) use self::audit::{MAX_AUDIT_LINES, audit};
+pub(crate) use self::call::call;
 pub(crate) use self::calls::calls;
 pub(crate) use self::denied::denied;
-pub(crate) use self::layout::not_found;
+pub(crate) use self::layout::{not_found, unknown_page};
 pub(crate) use self::log::log;
-pub(crate) use self::login::{login, rejected_form};
+pub(crate) use self::login::{login, no_right, rejected_form};
 pub(crate) use self::overview::overview;
 pub(crate) use self::plugin::plugin;
 pub(crate) use self::plugins::plugins;

@@ -2,8 +2,8 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, StatusCode};
 use maud::Markup;
@@ -52,6 +52,21 @@ pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
         status,
         [(CONTENT_TYPE, "text/html; charset=utf-8")],
         markup.into_string(),
+    )
+        .into_response()
+}
+
+/// Returns a response that a browser saves as a file with this name.
+pub(crate) fn file_download(media_type: &'static str, name: &str, content: String) -> Response {
+    (
+        [
+            (CONTENT_TYPE, media_type.to_owned()),
+            (
+                CONTENT_DISPOSITION,
+                format!("attachment; filename=\"{name}\""),
+            ),
+        ],
+        content,
     )
         .into_response()
 }

@@ -92,6 +92,11 @@ impl RunningCallEntry {
         }
     }
 
+    /// Returns the number of the call in this console.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Sets the plugin that handles the call.
     pub fn set_plugin(&self, plugin: &str) {
         if let Some((call, _)) = self.running.lock().calls.get_mut(&self.id) {

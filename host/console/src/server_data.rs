@@ -73,18 +73,131 @@ pub struct PluginDetail {
     pub row: PluginRow,
     /// SHA-256 of the component in service, in hexadecimal.
     pub digest: Option<String>,
+    /// The file of the component; `None` if there is none or it cannot be read.
+    pub file: Option<PluginFile>,
+    /// Time at which the version in service was loaded.
+    pub loaded_at: Option<SystemTime>,
+    /// The languages and tools that made the component, as its file states them.
+    pub toolchain: Vec<String>,
     /// Other terms of the grant, in plain language.
     pub terms: Vec<String>,
-    /// The limits of a call: key, value, and whether the grant or the configuration sets the value.
-    pub limits: Vec<(String, String, bool)>,
+    /// The limits of a call.
+    pub limits: Vec<LimitRow>,
+    /// Usage of the most recent calls; `None` if there were none.
+    pub usage: Option<UsageSummary>,
+    /// The grant in force, as text; `None` if the plugin has no grant.
+    pub grant: Option<GrantText>,
+    /// The grant that the component proposes.
+    pub proposal: Option<GrantProposal>,
     /// The tools of the plugin.
     pub tools: Vec<ToolRow>,
-    /// The other offered items: the kind, and the names or URIs.
-    pub offers: Vec<(&'static str, Vec<String>)>,
+    /// The other offered items, by kind.
+    pub offers: Vec<(&'static str, Vec<OfferRow>)>,
     /// Callers for which the plugin is disabled after crashes, and the remaining time.
     pub disabled: Vec<(String, Duration)>,
     /// True if the plugin can be suspended: it is in service and has code.
     pub can_suspend: bool,
+}
+
+/// The file of a plugin's component.
+#[derive(Clone, Debug)]
+pub struct PluginFile {
+    /// Path of the file.
+    pub path: String,
+    /// Path of the file that a symbolic link leads to; `None` if it is not a link.
+    pub link_target: Option<String>,
+    /// Size of the file, in bytes.
+    pub size: u64,
+    /// Time of the last change of the file.
+    pub modified_at: Option<SystemTime>,
+}
+
+/// A limit of a call.
+#[derive(Clone, Debug)]
+pub struct LimitRow {
+    /// Key of the limit under `[limits]`.
+    pub key: String,
+    /// Value of the limit, formatted.
+    pub value: String,
+    /// The file that sets the value.
+    pub source: LimitSource,
+}
+
+/// The file that sets a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitSource {
+    /// None: it is Toolbay's default.
+    BuiltIn,
+    /// The server's configuration, for all plugins.
+    Server,
+    /// The grant of the plugin.
+    Grant,
+}
+
+/// Usage of a plugin's most recent calls, compared with its limits.
+#[derive(Clone, Debug)]
+pub struct UsageSummary {
+    /// Number of recorded calls.
+    pub calls: usize,
+    /// Number of recorded calls that a limit stopped.
+    pub stopped: usize,
+    /// The maximum usage of each recorded resource.
+    pub rows: Vec<UsageRow>,
+    /// The line of a grant with limits that would have sufficed.
+    pub suggestion: String,
+}
+
+/// The maximum usage of one resource.
+#[derive(Clone, Debug)]
+pub struct UsageRow {
+    /// Key of the limit under `[limits]`.
+    pub key: &'static str,
+    /// Maximum usage of a call, formatted.
+    pub used: String,
+    /// The limit, formatted.
+    pub limit: String,
+    /// Usage in percent of the limit.
+    pub percent: u64,
+}
+
+/// A grant as text. Values that can be secret are replaced.
+#[derive(Clone, Debug)]
+pub struct GrantText {
+    /// The grant in force, in TOML.
+    pub text: String,
+    /// The previous grant, if it has changed since the server started.
+    pub previous: Option<PreviousGrant>,
+}
+
+/// A grant that was replaced.
+#[derive(Clone, Debug)]
+pub struct PreviousGrant {
+    /// The grant, in TOML; empty if there was none.
+    pub text: String,
+    /// Time at which it was replaced.
+    pub replaced_at: SystemTime,
+}
+
+/// The grant that a component proposes. It allows nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrantProposal {
+    /// The proposal as a grant file, with the author's reasons as comments.
+    pub text: String,
+    /// Permissions of the grant in force that the component does not propose.
+    pub excess: Vec<String>,
+    /// Permissions that the component proposes and the grant in force does not give.
+    pub missing: Vec<String>,
+}
+
+/// A prompt, resource or skill in a list.
+#[derive(Clone, Debug)]
+pub struct OfferRow {
+    /// The name or URI.
+    pub name: String,
+    /// A display name.
+    pub title: Option<String>,
+    /// The description that the plugin supplies.
+    pub description: Option<String>,
 }
 
 /// A tool in a list.
@@ -109,6 +222,8 @@ pub struct ToolsPage {
     pub rows: Vec<ToolRow>,
     /// Total number of matching tools.
     pub total: usize,
+    /// True if no tool contains the words of the search, and these have similar words.
+    pub is_similar: bool,
 }
 
 /// The details of a tool.

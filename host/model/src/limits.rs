@@ -45,6 +45,14 @@ macro_rules! limits {
             pub oversize: Option<OversizePolicy>,
         }
 
+        impl LimitsPatch {
+            /// Returns the keys that are set.
+            pub fn set_keys(&self) -> Vec<&'static str> {
+                let set = [$((stringify!($key), self.$key.is_some()),)*];
+                set.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect()
+            }
+        }
+
         impl Limits {
             /// The values that apply if neither the server's `[limits]` nor a grant sets one. The
             /// chapter "Limits" of the documentation gives the reasons.

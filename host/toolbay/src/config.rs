@@ -71,6 +71,9 @@ use crate::limits::breaker::BreakerRules;
 use crate::process::logging;
 pub use crate::process::logging::LogFormat;
 
+/// Name of the directory with the charts of the console, in that of the state.
+const CONSOLE_FOLDER: &str = "console";
+
 /// Name of the directory with the key of request states, inside the directory with the state of
 /// plugins.
 const REQUEST_KEY_FOLDER: &str = "requests";
@@ -213,6 +216,11 @@ impl Config {
     /// Returns the database for the state of plugins. `None` if state is off.
     pub(crate) fn database(&self) -> Option<StateDatabase> {
         self.state.database(&self.plugins)
+    }
+
+    /// Returns the directory for the charts of the console. `None` if state is off.
+    pub(crate) fn console_history_folder(&self) -> Option<PathBuf> {
+        Some(self.state.folder(&self.plugins)?.join(CONSOLE_FOLDER))
     }
 
     /// Returns the directory with the key of request states. `None` if the key is not stored.

@@ -20,6 +20,8 @@ pub struct LoadedComponent {
     pub about: Option<String>,
     /// The interfaces that it imports.
     pub imports: Arc<[String]>,
+    /// Languages and tools that made it, as its file states them.
+    pub made_with: Vec<String>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl LoadedComponent {
             contents,
             about: None,
             imports: Arc::default(),
+            made_with: Vec::new(),
             remarks: Vec::new(),
         }
     }

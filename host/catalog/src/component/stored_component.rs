@@ -64,6 +64,7 @@ impl StoredComponent {
             contents: ComponentContents::from_stored(self.description)?,
             about: self.about.description,
             imports: self.about.imports.into(),
+            made_with: self.about.made_with,
             remarks,
         })
     }

@@ -413,7 +413,7 @@ fn strip_extension<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
 }
 
 /// Returns the path of a plugin's component.
-pub(crate) fn component_path(folder: &Path, id: &str) -> PathBuf {
+pub fn component_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wasm"))
 }
 

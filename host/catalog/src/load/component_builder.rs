@@ -189,6 +189,7 @@ impl DescribedComponent {
         let remarks = description.remarks.clone();
         let purpose = about.description.clone();
         let imports = about.imports.clone().into();
+        let made_with = about.made_with.clone();
         environment
             .sandbox
             .add_to_cache(digest, scratch, &prepared, description, about);
@@ -198,6 +199,7 @@ impl DescribedComponent {
             contents,
             about: purpose,
             imports,
+            made_with,
             remarks,
         })
     }

@@ -107,6 +107,7 @@ fn select_plain_settings(grant: &Grant) -> Grant {
         rate_limit,
         permissions,
         digest,
+        text,
         ..
     } = grant.clone();
     let permissions = Permissions {
@@ -120,6 +121,7 @@ fn select_plain_settings(grant: &Grant) -> Grant {
         rate_limit,
         permissions,
         digest,
+        text,
         ..Grant::default()
     }
 }

@@ -14,6 +14,7 @@ use crate::folder::source_digests::SourceDigests;
 use crate::publish::name_compatibility::name_notes;
 use crate::publish::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport};
 use crate::publish::snapshot::Snapshot;
+use crate::publish::version_history::VersionHistory;
 use crate::resource_uri::uri_matcher::UriMatcher;
 use crate::resource_uri::uri_spelling::UriSpellings;
 use crate::rules::budget::GrantBudget;
@@ -37,6 +38,8 @@ pub struct PluginState {
     pub remarks: Vec<String>,
     /// Digests of the sources of the version that the lock file holds back, if any.
     pub held_digests: Option<SourceDigests>,
+    /// The time at which it was loaded, and its previous grant.
+    pub history: VersionHistory,
 }
 
 /// Combines the offers of all entries into one snapshot. `entries` are by plugin id.
@@ -87,6 +90,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
             source_digests: entry.plugin.as_ref().map(|plugin| plugin.source_digests()),
             held_digests: entry.held_digests,
             version: entry.plugin.clone(),
+            history: entry.history.clone(),
         };
         let MountOverlaps {
             refusal: refused,

@@ -1,7 +1,7 @@
 //! The state of one plugin file.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -209,6 +209,7 @@ impl PluginSlot {
         if self.behaves_like(&plugin) {
             return false;
         }
+        self.state.history.record(&plugin, SystemTime::now());
         (self.state.plugin, self.state.remarks) = (Some(plugin), remarks);
         true
     }
@@ -239,11 +240,14 @@ impl PluginSlot {
         }
         log_new_file_warnings(id, &plugin.files, &self.files_in_service());
         log_loaded(id, &plugin);
+        let mut history = std::mem::take(&mut self.state.history);
+        history.record(&plugin, SystemTime::now());
         self.state = PluginState {
             plugin: Some(plugin),
             problem: None,
             remarks,
             held_digests: None,
+            history,
         };
         true
     }

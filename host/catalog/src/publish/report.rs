@@ -8,6 +8,7 @@ use toolbay_model::{GrantEnd, LimitValue, Limits, ToolRateLimit, serialize_amoun
 use toolbay_policy::Permissions;
 
 use crate::folder::source_digests::SourceDigests;
+use crate::publish::version_history::VersionHistory;
 use crate::rules::approval::RequiredApproval;
 use crate::rules::budget::GrantBudget;
 use crate::version::plugin::Plugin;
@@ -55,6 +56,9 @@ pub struct PluginReport {
     /// The plugin in service.
     #[serde(skip)]
     pub version: Option<Arc<Plugin>>,
+    /// The time at which the version in service was loaded, and its previous grant.
+    #[serde(skip)]
+    pub history: VersionHistory,
 }
 
 /// A plugin's grant after clamping.

@@ -10,6 +10,7 @@ mod secret;
 use std::collections::BTreeMap;
 use std::mem;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -85,6 +86,9 @@ pub struct Grant {
     /// SHA-256 of the file's text; `None` for a plugin without a file.
     #[serde(skip)]
     pub digest: Option<Digest>,
+    /// The file's text, which [`Grant::digest`] is computed from.
+    #[serde(skip)]
+    pub text: Option<Arc<str>>,
     /// True if the grant is only the intersection of two versions of the file.
     #[serde(skip)]
     pub is_partial: bool,
@@ -231,6 +235,7 @@ impl Grant {
         let mut grant: Self = toml_file::parse_document(text)
             .map_err(|mistake| format!("{name}:{}", mistake.with_table_hint(&key_tables())))?;
         grant.digest = Some(Digest::new(Sha256::digest(text).into()));
+        grant.text = Some(text.into());
         for (secret, keys) in &grant.secrets {
             keys.check()
                 .map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
@@ -253,6 +258,7 @@ impl Grant {
         let comparable = |grant: &Self| {
             let mut grant = Self {
                 digest: None,
+                text: None,
                 ..grant.clone()
             };
             for mount in &mut grant.permissions.mounts {

@@ -42,10 +42,12 @@ impl LoadPolicy {
             config: in_force.config.clone(),
             tools,
             digest: new.digest,
+            text: new.text.clone(),
             is_partial: false,
         };
         if combined != *new {
             (combined.digest, combined.is_partial) = (in_force.digest, in_force.is_partial);
+            combined.text.clone_from(&in_force.text);
             combined.is_partial = in_force.is_partial || !combined.is_equivalent_to(in_force);
         }
         combined

@@ -116,6 +116,22 @@ function guardCallForms() {
   window.addEventListener('pageshow', (event) => event.persisted && location.reload());
 }
 
+/** Buttons that copy a text, such as a digest. They are hidden without scripts, or where copying is not possible. */
+function addCopyButtons() {
+  if (!navigator.clipboard) return;
+  for (const button of document.querySelectorAll('button[data-copy]')) {
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      try {
+        await navigator.clipboard.writeText(button.dataset.copy);
+        button.textContent = 'Copied';
+      } catch {
+        button.textContent = 'Not copied';
+      }
+    });
+  }
+}
+
 /** The key "/" moves the focus to the search field. */
 function addSearchKey() {
   document.addEventListener('keydown', (event) => {
@@ -139,4 +155,5 @@ window.addEventListener('hashchange', logIn);
 startUpdates();
 guardCallForms();
 addSearchKey();
+addCopyButtons();
 focusOutcome();

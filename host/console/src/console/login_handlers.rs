@@ -5,13 +5,14 @@ use std::time::Duration;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 
 use super::console_state::{ConsoleState, SharedConsole};
 use super::error_pages::rejection_page;
 use super::request_guard::{
     MAX_SMALL_FORM_BYTES, check_state_change, read_or_reject, read_session,
 };
+use crate::access::LoginOutcome;
 use crate::pages;
 use crate::paths::PATH;
 use crate::request_checks::{cookie, is_secure, may_change};
@@ -56,21 +57,16 @@ pub(super) async fn log_in(State(console): SharedConsole, request: Request) -> R
         .get("token")
         .map(|token| token.trim())
         .unwrap_or_default();
-    let Some((viewer, proof)) = console.access.authenticate(token) else {
-        console.rejections.warn(
-            (console.remote_address)(&head.extensions),
-            "a login with a wrong or used token",
-        );
-        let why = "This token is wrong or was used before.";
-        let mut response = page(
-            StatusCode::UNAUTHORIZED,
-            pages::login(console.access.token_advice(), Some(why)),
-        );
-        response.headers_mut().insert(
-            WWW_AUTHENTICATE,
-            HeaderValue::from_static("Toolbay-Console"),
-        );
-        return response;
+    let (viewer, proof) = match console.access.authenticate(token) {
+        LoginOutcome::Admitted(viewer, proof) => (viewer, proof),
+        LoginOutcome::NotOperator(name) => {
+            console.rejections.warn(
+                (console.remote_address)(&head.extensions),
+                "a login with a token without admin = true",
+            );
+            return page(StatusCode::FORBIDDEN, pages::no_right(&name));
+        }
+        LoginOutcome::Invalid => return wrong_token(&console, &head.extensions),
     };
     tracing::info!(viewer = viewer.name, "console: opened");
     // End the previous session of this browser.
@@ -89,6 +85,24 @@ pub(super) async fn log_in(State(console): SharedConsole, request: Request) -> R
             "The system provides no random bytes.",
         ),
     }
+}
+
+/// Returns the response to a login with a wrong token.
+fn wrong_token(console: &ConsoleState, extensions: &Extensions) -> Response {
+    console.rejections.warn(
+        (console.remote_address)(extensions),
+        "a login with a wrong or used token",
+    );
+    let why = "This token is wrong or was used before.";
+    let mut response = page(
+        StatusCode::UNAUTHORIZED,
+        pages::login(console.access.token_advice(), Some(why)),
+    );
+    response.headers_mut().insert(
+        WWW_AUTHENTICATE,
+        HeaderValue::from_static("Toolbay-Console"),
+    );
+    response
 }
 
 /// Ends the session of the browser.

@@ -12,10 +12,14 @@ use serde_json::json;
 use super::console_state::{ConsoleState, SharedConsole};
 use super::error_pages::not_found_page;
 use super::request_guard::{login_required, read_session};
+use crate::call_export::{export_csv, export_json_lines};
+use crate::call_filter::CallFilter;
+use crate::call_note::CallNote;
+use crate::chart_history::ChartRange;
 use crate::form::{FieldValues, value_or_empty};
 use crate::page_context::PageContext;
 use crate::pages;
-use crate::responses::page;
+use crate::responses::{file_download, page};
 use crate::sessions::{ConsoleSession, OpenApprovals};
 
 /// The parsed query string; empty if there is none.
@@ -48,7 +52,13 @@ pub(super) async fn overview(
     Query(query): QueryValue,
 ) -> Response {
     render_blocking(&console, &headers, move |context, session| {
-        ok_page(pages::overview(context, session, action_notice(&query)))
+        let range = ChartRange::parse(value_or_empty(&query, "range"));
+        ok_page(pages::overview(
+            context,
+            session,
+            action_notice(&query),
+            range,
+        ))
     })
     .await
 }
@@ -77,7 +87,12 @@ pub(super) async fn plugin(
         .operations
         .plugin(value_or_empty(&query, "id"))
     {
-        Some(detail) => ok_page(pages::plugin(session, &detail, action_notice(&query))),
+        Some(detail) => ok_page(pages::plugin(
+            context,
+            session,
+            &detail,
+            action_notice(&query),
+        )),
         None => not_found_page(session, "plugin"),
     };
     render_blocking(&console, &headers, render).await
@@ -123,22 +138,97 @@ pub(super) async fn calls(
     headers: HeaderMap,
     Query(query): QueryValue,
 ) -> Response {
-    let failed_only = query.contains_key("failed");
     render_blocking(&console, &headers, move |context, session| {
+        let filter = CallFilter::from_values(&query);
         ok_page(pages::calls(
             context,
             session,
-            value_or_empty(&query, "q"),
-            failed_only,
+            &filter,
             action_notice(&query),
         ))
     })
     .await
 }
 
-pub(super) async fn denied(State(console): SharedConsole, headers: HeaderMap) -> Response {
-    render_blocking(&console, &headers, |context, session| {
-        ok_page(pages::denied(context, session))
+pub(super) async fn call(
+    State(console): SharedConsole,
+    headers: HeaderMap,
+    Query(query): QueryValue,
+) -> Response {
+    render_blocking(&console, &headers, move |context, session| {
+        let id = value_or_empty(&query, "id").parse().unwrap_or_default();
+        let (is_known, markup) = pages::call(context, session, id);
+        let status = if is_known {
+            StatusCode::OK
+        } else {
+            StatusCode::NOT_FOUND
+        };
+        page(status, markup)
+    })
+    .await
+}
+
+/// Returns the selected calls as CSV.
+pub(super) async fn calls_csv(
+    State(console): SharedConsole,
+    headers: HeaderMap,
+    Query(query): QueryValue,
+) -> Response {
+    export_calls(&console, &headers, query, "csv").await
+}
+
+/// Returns the selected calls as JSON Lines.
+pub(super) async fn calls_json_lines(
+    State(console): SharedConsole,
+    headers: HeaderMap,
+    Query(query): QueryValue,
+) -> Response {
+    export_calls(&console, &headers, query, "jsonl").await
+}
+
+async fn export_calls(
+    console: &Arc<ConsoleState>,
+    headers: &HeaderMap,
+    query: FieldValues,
+    extension: &'static str,
+) -> Response {
+    render_blocking(console, headers, move |context, session| {
+        let filter = CallFilter::from_values(&query);
+        let stored: Vec<Arc<CallNote>> =
+            context.activity.lock_history().newest().cloned().collect();
+        let (calls, _) = filter.select(stored.iter());
+        let may_view = |call: &CallNote| context.operations.may_use(&session.viewer, &call.tool);
+        if let Some(mistake) = filter.mistakes.first() {
+            return (StatusCode::BAD_REQUEST, format!("{mistake}\n")).into_response();
+        }
+        let (media_type, text) = match extension {
+            "csv" => ("text/csv; charset=utf-8", export_csv(&calls, may_view)),
+            _ => (
+                "application/jsonl; charset=utf-8",
+                export_json_lines(&calls, may_view),
+            ),
+        };
+        file_download(media_type, &format!("calls.{extension}"), text)
+    })
+    .await
+}
+
+pub(super) async fn denied(
+    State(console): SharedConsole,
+    headers: HeaderMap,
+    Query(query): QueryValue,
+) -> Response {
+    render_blocking(&console, &headers, move |context, session| {
+        let plugin = value_or_empty(&query, "plugin");
+        ok_page(pages::denied(context, session, plugin))
+    })
+    .await
+}
+
+/// Returns the page for an address that is not one of the console.
+pub(super) async fn unknown_page(State(console): SharedConsole, headers: HeaderMap) -> Response {
+    render_blocking(&console, &headers, |_, session| {
+        page(StatusCode::NOT_FOUND, pages::unknown_page(session))
     })
     .await
 }

@@ -19,8 +19,10 @@ use crate::operations::ConsoleViewer;
 use crate::request_permits::MAX_PER_OWNER;
 use crate::secret::hash_secret;
 use crate::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
-    PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, GrantText,
+    LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
+    PreviousGrant, ServerStatus, ToolDetail, ToolRow, ToolsPage, UsageRow, UsageSummary,
+    WaitingApproval,
 };
 
 const BODY_TIME: Duration = Duration::from_mins(1);
@@ -74,6 +76,15 @@ impl ConsoleOperations for Stub {
         }
     }
 
+    fn proposal(&self, plugin: &str) -> Option<GrantProposal> {
+        let text = || self.0.to_owned();
+        (plugin == self.0).then(|| GrantProposal {
+            text: text(),
+            excess: vec![text()],
+            missing: vec![text()],
+        })
+    }
+
     fn plugins(&self) -> Vec<PluginRow> {
         vec![self.row()]
     }
@@ -82,10 +93,54 @@ impl ConsoleOperations for Stub {
         (id == self.0).then(|| PluginDetail {
             row: self.row(),
             digest: Some("ab".repeat(32)),
+            file: Some(PluginFile {
+                path: self.0.to_owned(),
+                link_target: Some(self.0.to_owned()),
+                size: 1 << 20,
+                modified_at: Some(SystemTime::UNIX_EPOCH),
+            }),
+            loaded_at: Some(SystemTime::UNIX_EPOCH),
+            toolchain: vec![self.0.to_owned()],
             terms: vec![self.0.to_owned()],
-            limits: vec![("fuel".to_owned(), "1,000".to_owned(), true)],
+            limits: [
+                ("fuel", LimitSource::Grant),
+                ("memory", LimitSource::Server),
+                ("stack", LimitSource::BuiltIn),
+            ]
+            .map(|(key, source)| LimitRow {
+                key: key.to_owned(),
+                value: "1,000".to_owned(),
+                source,
+            })
+            .into(),
+            usage: Some(UsageSummary {
+                calls: 2,
+                stopped: 1,
+                rows: vec![UsageRow {
+                    key: "fuel",
+                    used: "900".to_owned(),
+                    limit: "1,000".to_owned(),
+                    percent: 90,
+                }],
+                suggestion: self.0.to_owned(),
+            }),
+            grant: Some(GrantText {
+                text: format!("a\n{}\nb\n", self.0),
+                previous: Some(PreviousGrant {
+                    text: format!("a\nold {}\nb\n", self.0),
+                    replaced_at: SystemTime::UNIX_EPOCH,
+                }),
+            }),
+            proposal: self.proposal(self.0),
             tools: vec![self.tool()],
-            offers: vec![("Prompts", vec![self.0.to_owned()])],
+            offers: vec![(
+                "Prompts",
+                vec![OfferRow {
+                    name: self.0.to_owned(),
+                    title: Some(self.0.to_owned()),
+                    description: Some(self.0.to_owned()),
+                }],
+            )],
             disabled: vec![(self.0.to_owned(), Duration::from_secs(7))],
             can_suspend: true,
         })
@@ -95,6 +150,7 @@ impl ConsoleOperations for Stub {
         ToolsPage {
             rows: vec![self.tool()],
             total: 300,
+            is_similar: false,
         }
     }
 
@@ -233,8 +289,13 @@ impl Site {
             result: excerpt,
             ..note(text, "fuel")
         };
+        call.trail.record_message("info", text);
+        call.trail.record_denial(text);
+        call.approval = Some(text.to_owned());
+        call.trace_id = Some(text.to_owned());
         activity.record_call(call.clone());
         call.plugin = None;
+        call.id = 2;
         activity.record_call(call);
         let at = SystemTime::UNIX_EPOCH;
         let words = || text.to_owned();
@@ -264,7 +325,7 @@ impl Site {
             name: format!("token:{name}"),
             sha256: hash_secret(&format!("secret-{name}")),
         };
-        let access = ConsoleAccess::admins(vec![admin("ops"), admin("watcher")]);
+        let access = ConsoleAccess::admins(vec![admin("ops"), admin("watcher")], vec![admin("ci")]);
         Self(
             Console::new(
                 Arc::new(Stub(text)),
@@ -415,6 +476,12 @@ async fn every_page_shows_hostile_text_as_text() {
     );
     paths.push(format!("/console/plugin?{}", named("id")));
     paths.push(format!("/console/plugin?{}&{}", named("id"), named("done")));
+    for field in ["plugin", "outcome", "caller"] {
+        paths.push(format!("/console/calls?{}", named(field)));
+    }
+    paths.push(format!("/console/denials?{}", named("plugin")));
+    paths.extend([1, 2].map(|id| format!("/console/call?id={id}")));
+    paths.extend(["15m", "7d"].map(|range| format!("/console?range={range}")));
     paths.push(format!("/console/tool?{}", named("name")));
     paths.push(format!("/console/tool?{}&json=1", named("name")));
     for path in &paths {
@@ -423,14 +490,22 @@ async fn every_page_shows_hostile_text_as_text() {
         check(&response, path);
         // The hostile text is present as text.
         assert!(
-            response.body.contains("&lt;script&gt;alert(1)") || path.contains("q="),
+            response.body.contains("&lt;script&gt;alert(1)") || path.contains('?'),
             "{path}"
         );
     }
-    for path in ["/console/plugin?id=no", "/console/tool?name=no"] {
+    for path in [
+        "/console/plugin?id=no",
+        "/console/tool?name=no",
+        "/console/call?id=3",
+        "/console/call",
+        "/console/no-such-page",
+        "/console/a/b",
+    ] {
         let response = site.get(path, &cookie).await;
-        assert_eq!(response.status, 404);
+        assert_eq!(response.status, 404, "{path}");
         check(&response, path);
+        assert!(response.body.contains("<nav"), "{path}");
     }
 }
 
@@ -783,4 +858,74 @@ async fn waiting_calls_are_counted_on_every_page_for_those_who_can_answer_them()
     assert_eq!(counted.body, "{\"count\":0,\"newest\":0}");
     let counted = site.get("/console/waiting", "").await;
     assert_eq!(counted.status, 303);
+}
+
+#[tokio::test]
+async fn exports_select_calls_and_hide_contents_like_the_page() {
+    let mut site = Site::new(HOSTILE);
+    let ops = site.enter("secret-ops").await;
+    let watcher = site.enter("secret-watcher").await;
+    for (path, media_type) in [
+        ("/console/calls.csv", "text/csv; charset=utf-8"),
+        ("/console/calls.jsonl", "application/jsonl; charset=utf-8"),
+    ] {
+        let export = site.get(path, &ops).await;
+        assert_eq!(export.status, 200);
+        assert_eq!(export.headers[CONTENT_TYPE], media_type);
+        let disposition = export.headers["content-disposition"].to_str().unwrap();
+        assert!(disposition.starts_with("attachment; "), "{disposition}");
+        guarded_by_headers(&export.headers, path);
+        // Names are in both, contents only in the first.
+        let count = |got: &Got| got.body.matches("alert(1)").count();
+        let hidden = site.get(path, &watcher).await;
+        assert!(
+            count(&hidden) > 0 && count(&hidden) < count(&export),
+            "{path}"
+        );
+        let none = site.get(&format!("{path}?plugin=other"), &ops).await;
+        assert_eq!((none.status, count(&none)), (200, 0));
+        let wrong = site.get(&format!("{path}?from=soon"), &ops).await;
+        assert_eq!(wrong.status, 400, "{}", wrong.body);
+        assert_eq!(site.get(path, "").await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn page_of_a_call_shows_its_contents_only_to_those_who_may_call_the_tool() {
+    let mut site = Site::new("echo");
+    let ops = site.enter("secret-ops").await;
+    let watcher = site.enter("secret-watcher").await;
+    let page = site.get("/console/call?id=1", &ops).await.body;
+    for heading in [
+        "Arguments",
+        "Result",
+        "Denials",
+        "Log messages",
+        "info: echo",
+    ] {
+        assert!(page.contains(heading), "{heading}: {page}");
+    }
+    let page = site.get("/console/call?id=1", &watcher).await.body;
+    assert!(
+        page.contains("is not shown") && !page.contains("info: echo"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn valid_token_without_the_right_gets_a_page_that_states_this() {
+    let mut site = Site::new("echo");
+    let response = site
+        .post("/console/login", "", &[("token", "secret-ci")])
+        .await;
+    assert_eq!(response.status, 403);
+    assert!(!response.headers.contains_key(SET_COOKIE));
+    assert!(
+        response.body.contains("admin = true") && response.body.contains("token:ci"),
+        "{}",
+        response.body
+    );
+    guarded_by_headers(&response.headers, "no right");
+    let wrong = site.post("/console/login", "", &[("token", "x")]).await;
+    assert_eq!(wrong.status, 401);
 }

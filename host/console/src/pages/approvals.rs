@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use maud::{Markup, html};
 
 use super::elements::{csrf_input, notice_element, plugin_link, time_element, tool_link};
+use super::grant_section::grant_proposal;
 use super::layout::{NavigationItem, layout};
 use crate::approvals::ApprovalNote;
 use crate::formatting::format_count;
@@ -105,12 +106,25 @@ fn question(context: &PageContext, session: &ConsoleSession, approval: &WaitingA
             }
             @if may_answer {
                 pre tabindex="0" { (approval.question) }
+                (proposal_details(context, approval))
                 div.actions {
                     (button(session, approval, "approve", &format!("Approve {}", approval.covered_calls)))
                     (button(session, approval, "decline", "Decline"))
                 }
             } @else {
                 p { "Your token may not call this tool, so it cannot allow a call of it either." }
+            }
+        }
+    }
+}
+
+/// Renders the grant that the plugin of a call proposes, so that the call can be compared with it.
+fn proposal_details(context: &PageContext, approval: &WaitingApproval) -> Markup {
+    html! {
+        @if let Some(proposal) = context.operations.proposal(&approval.plugin) {
+            details data-key={ "proposal-" (approval.id) } {
+                summary { "What the plugin proposes to be allowed" }
+                (grant_proposal(&proposal))
             }
         }
     }

@@ -41,7 +41,7 @@ fn table(lines: &[AuditLine]) -> Markup {
             tbody {
                 @for line in lines {
                     tr {
-                        td data-label="Time" { (line.time.get(11..19).unwrap_or(&line.time)) }
+                        td data-label="Time" { (line.time.get(..19).unwrap_or(&line.time).replace('T', " ")) }
                         th scope="row" { (line.event) }
                         td data-label="Outcome" { @if !line.outcome.is_empty() { (outcome_badge(&line.outcome)) } }
                         td data-label="Caller" { (line.caller) }

@@ -5,12 +5,16 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
+use super::call_filters::filter_form;
 use super::elements::{
-    csrf_input, notice_element, outcome_badge, plugin_link, search_form, time_element, tool_link,
+    csrf_input, notice_element, outcome_badge, plugin_link, similar_notice, time_element, tool_link,
 };
 use super::layout::{NavigationItem, layout};
+use crate::call_filter::CallFilter;
 use crate::call_note::{CallNote, TextExcerpt};
-use crate::formatting::{format_amount, format_count, format_duration, format_size, format_time};
+use crate::formatting::{
+    encode_query, format_amount, format_count, format_duration, format_size, format_time,
+};
 use crate::page_context::PageContext;
 use crate::paths::PATH;
 use crate::running_calls::RunningCall;
@@ -22,51 +26,43 @@ const MAX_CALLS_SHOWN: usize = 100;
 /// Maximum number of running calls on the page.
 const MAX_RUNNING_SHOWN: usize = 50;
 
-/// Renders the running calls, and the newest calls that mention `search`. If `failed_only` is set, only those that failed.
+/// Renders the running calls, and the calls that the filter selects.
 pub(crate) fn calls(
     context: &PageContext,
     session: &ConsoleSession,
-    search: &str,
-    failed_only: bool,
+    filter: &CallFilter,
     notice: Option<&str>,
 ) -> Markup {
-    let lower_search = search.trim().to_lowercase();
-    let (matching, ended, lost): (Vec<Arc<CallNote>>, u64, u64) = {
+    let (stored, ended, lost) = {
         let history = context.activity.lock_history();
-        let matches = |call: &&Arc<CallNote>| {
-            (!failed_only || call.is_failure())
-                && (lower_search.is_empty() || call.mentions(&lower_search))
-        };
-        (
-            history
-                .newest()
-                .filter(matches)
-                .take(MAX_CALLS_SHOWN)
-                .cloned()
-                .collect(),
-            history.ended,
-            history.lost,
-        )
+        let stored: Vec<Arc<CallNote>> = history.newest().cloned().collect();
+        (stored, history.ended, history.lost)
     };
+    let (matching, is_similar) = filter.select(stored.iter());
     let may_view_contents =
         |call: &CallNote| context.operations.may_use(&session.viewer, &call.tool);
-    let failed_filter = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed_only]; " Failed only" } };
+    let export_path = |name: &str| format!("{PATH}/{name}?{}", filter.query());
     let body = html! {
         (notice_element(notice))
         div #running data-live { (running_calls(context, session)) }
-        (search_form("/calls", "Tool, plugin, caller or outcome", search, &failed_filter))
+        (filter_form(filter, stored.iter()))
         div #calls data-live {
             p.count {
-                (format_count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (context.activity.since()) "; these are the newest"
+                (format_count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (context.activity.since())
+                @if filter.is_empty() { "; these are the newest" }
+                @else { "; " (format_count(matching.len(), "call")) @if matching.len() == 1 { " matches" } @else { " match" } " of the " (stored.len()) " that are stored" }
+                @if matching.len() > MAX_CALLS_SHOWN { ", of which " (MAX_CALLS_SHOWN) " are shown" }
                 @if lost > 0 { " (" (format_count(usize::try_from(lost).unwrap_or(usize::MAX), "call")) " came too fast to be recorded)" }
             }
+            (similar_notice(is_similar))
             @if matching.is_empty() {
                 p.empty { @if ended == 0 { "No call yet. Calls of clients appear here after a second." } @else { "None of the newest calls matches." } }
             } @else {
                 table.stack.calls {
-                    thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Duration" } th.number { "Fuel" } th.number { "Memory" } } }
-                    tbody { @for call in &matching { (row(call, may_view_contents(call))) } }
+                    thead { tr { th { "Time (UTC)" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Duration" } th.number { "Fuel" } th.number { "Memory" } } }
+                    tbody { @for call in matching.iter().take(MAX_CALLS_SHOWN) { (row(call, may_view_contents(call))) } }
                 }
+                p.export { "Export all " (matching.len()) ": " a href=(export_path("calls.csv")) download { "CSV" } " " a href=(export_path("calls.jsonl")) download { "JSON Lines" } }
             }
         }
     };
@@ -87,7 +83,7 @@ fn running_calls(context: &PageContext, session: &ConsoleSession) -> Markup {
                     tbody {
                         @for call in &running {
                             tr {
-                                td data-label="Since" { (time_element(call.started_at)) }
+                                td data-label="Since" { (call_link(call.id, call.started_at)) }
                                 th scope="row" {
                                     @match &call.plugin {
                                         Some(plugin) => { (tool_link(&call.tool)) " " span.of { "of " (plugin_link(plugin)) } }
@@ -117,11 +113,17 @@ fn stop_button(session: &ConsoleSession, call: &RunningCall) -> Markup {
     }
 }
 
+/// Renders a time that leads to the page of the call.
+fn call_link(id: u64, at: SystemTime) -> Markup {
+    let query = encode_query(&[("id", &id.to_string())]);
+    html! { a href={ (PATH) "/call?" (query) } aria-label={ "Call " (id) ", at " (format_time(at)) } { (time_element(at)) } }
+}
+
 fn row(call: &CallNote, shows_contents: bool) -> Markup {
     let usage = call.usage.as_ref();
     html! {
         tr {
-            td data-label="Time" { (time_element(call.at)) }
+            td data-label="Time" { (call_link(call.id, call.at)) }
             th scope="row" {
                 @match &call.plugin {
                     Some(plugin) => { (tool_link(&call.tool)) " " span.of { "of " (plugin_link(plugin)) } }
@@ -143,7 +145,7 @@ fn excerpts(call: &CallNote) -> Markup {
     let excerpt_element = |name: &str, excerpt: Option<&TextExcerpt>| {
         html! {
             @if let Some(excerpt) = excerpt {
-                h3 { (name) @if excerpt.is_truncated { " (the beginning)" } }
+                p { strong { (name) @if excerpt.is_truncated { " (the beginning)" } } }
                 pre tabindex="0" { (toolbay_model::text::escape_json(&excerpt.text)) }
             }
         }

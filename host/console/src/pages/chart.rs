@@ -2,8 +2,6 @@
 
 use maud::{Markup, html};
 
-use crate::formatting::format_count;
-
 /// Width and height of the drawing, in SVG user units.
 const WIDTH: f64 = 540.0;
 const HEIGHT: f64 = 96.0;
@@ -13,20 +11,27 @@ pub(super) struct BarChart<'a> {
     pub(super) title: &'a str,
     /// Text alternative for screen readers.
     pub(super) description: String,
-    /// The maximum value, formatted.
-    pub(super) max_label: String,
-    /// The total value of each bar, and the part that failed.
-    pub(super) bars: Vec<(f64, f64)>,
+    /// Formats a value of the vertical axis.
+    pub(super) format_value: fn(f64) -> String,
+    pub(super) bars: Vec<ChartBar>,
+    /// Labels of the horizontal axis: the beginning, the middle and the end.
+    pub(super) times: &'a [String; 3],
+}
+
+/// A bar of a chart.
+pub(super) struct ChartBar {
+    /// The total value.
+    pub(super) value: f64,
+    /// The part that failed.
+    pub(super) failed: f64,
+    /// The text that is shown under the pointer.
+    pub(super) hover: String,
 }
 
 impl BarChart<'_> {
     /// Renders the chart as a figure.
     pub(super) fn figure(&self) -> Markup {
-        let max_value = self
-            .bars
-            .iter()
-            .map(|(value, _)| *value)
-            .fold(0.0, f64::max);
+        let max_value = self.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
         let width = WIDTH / self.bars.len().max(1) as f64;
         // Two digits are finer than a pixel.
@@ -40,29 +45,38 @@ impl BarChart<'_> {
         };
         html! {
             figure.chart {
-                figcaption { span { (self.title) } span.most { (self.max_label) } }
-                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(self.description) {
-                    line.base x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
-                    @for (index, (value, failed)) in self.bars.iter().enumerate() {
-                        @if *value > 0.0 {
-                            @let x = format_coordinate(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
-                            @let bar = height(*value);
-                            rect.bar x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - bar)) height=(format_coordinate(bar)) {}
-                            @if *failed > 0.0 {
-                                @let part = height(*failed);
-                                rect.bar.bad x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - part)) height=(format_coordinate(part)) {}
+                figcaption { (self.title) }
+                div.plot {
+                    div.scale aria-hidden="true" {
+                        @if max_value > 0.0 {
+                            span { ((self.format_value)(max_value)) }
+                            span { ((self.format_value)(max_value / 2.0)) }
+                        } @else { span {} span {} }
+                        span { "0" }
+                    }
+                    svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(self.description) {
+                        @for y in [0.5, HEIGHT / 2.0] { line.grid x1="0" x2=(WIDTH) y1=(y) y2=(y) {} }
+                        line.base x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
+                        @for (index, bar) in self.bars.iter().enumerate() {
+                            @if bar.value > 0.0 {
+                                @let x = format_coordinate(f64::from(u32::try_from(index).unwrap_or_default()) * width + 0.5);
+                                @let shown = height(bar.value);
+                                g {
+                                    title { (bar.hover) }
+                                    // The whole column reacts to the pointer, because a bar can be low.
+                                    rect.column x=(x) width=(format_coordinate(width - 1.0)) y="0" height=(HEIGHT) {}
+                                    rect.bar x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - shown)) height=(format_coordinate(shown)) {}
+                                    @if bar.failed > 0.0 {
+                                        @let part = height(bar.failed);
+                                        rect.bar.bad x=(x) width=(format_coordinate(width - 1.0)) y=(format_coordinate(HEIGHT - part)) height=(format_coordinate(part)) {}
+                                    }
+                                }
                             }
                         }
                     }
                 }
-                div.axis aria-hidden="true" { span { "15 min ago" } span { "now" } }
+                div.axis aria-hidden="true" { @for time in self.times { span { (time) } } }
             }
         }
     }
-}
-
-/// Returns the text alternative of a chart of calls.
-pub(super) fn describe_calls(calls: u64, failed: u64) -> String {
-    let calls = format_count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
-    format!("{calls} in the last 15 minutes, {failed} of which failed")
 }

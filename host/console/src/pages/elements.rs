@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use crate::formatting::{encode_query, first_sentence, format_time, format_time_of_day};
+use crate::formatting::{encode_query, first_sentence, format_recent_time, format_time};
 use crate::paths::{CSRF_FIELD, PATH};
-use crate::server_data::{PluginStatus, ToolRow};
+use crate::server_data::{PluginRow, PluginStatus, ToolRow};
 use crate::sessions::ConsoleSession;
 
 /// Renders the hidden field with the CSRF token of the session.
@@ -14,10 +14,14 @@ pub(super) fn csrf_input(session: &ConsoleSession) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(session.csrf); }
 }
 
-/// Renders a time, displayed as the time of day.
+/// Maximum number of problems of a plugin in a list.
+const MAX_PROBLEMS_SHOWN: usize = 3;
+
+/// Renders a time in UTC, with the date unless it is today.
 pub(super) fn time_element(moment: SystemTime) -> Markup {
     let full_time = format_time(moment);
-    html! { time datetime=(full_time) title=(full_time) { (format_time_of_day(moment)) } }
+    let shown = format_recent_time(moment, SystemTime::now());
+    html! { time datetime=(full_time) title=(full_time) { (shown) } }
 }
 
 /// Renders the outcome of a call.
@@ -42,14 +46,43 @@ pub(super) fn plugin_status_badge(status: PluginStatus) -> Markup {
     html! { span.badge.(kind) { (word) } }
 }
 
+/// Renders the status of a plugin in a list. A plugin that is in service with problems is not good.
+pub(super) fn plugin_row_badge(row: &PluginRow) -> Markup {
+    if row.status == PluginStatus::Ready && !row.problems.is_empty() {
+        return html! { span.badge.mild { "ready, with warnings" } };
+    }
+    plugin_status_badge(row.status)
+}
+
+/// Renders the first problems of a plugin, and the number of the others.
+pub(super) fn problem_lines(row: &PluginRow) -> Markup {
+    let shown = row.problems.iter().take(MAX_PROBLEMS_SHOWN);
+    let more = row.problems.len().saturating_sub(MAX_PROBLEMS_SHOWN);
+    let is_warning = matches!(row.status, PluginStatus::Ready | PluginStatus::Suspended);
+    html! {
+        @for problem in shown { p.problem.mild[is_warning] { (problem) } }
+        @if more > 0 { p { a href=(plugin_path(&row.id)) { "and " (more) " more" } } }
+    }
+}
+
+/// Returns the address of the page of a plugin.
+fn plugin_path(id: &str) -> String {
+    format!("{PATH}/plugin?{}", encode_query(&[("id", id)]))
+}
+
 /// Renders a link to a plugin.
 pub(super) fn plugin_link(id: &str) -> Markup {
-    html! { a href={ (PATH) "/plugin?" (encode_query(&[("id", id)])) } { (id) } }
+    html! { a href=(plugin_path(id)) { (id) } }
 }
 
 /// Renders a link to a tool.
 pub(super) fn tool_link(name: &str) -> Markup {
     html! { a href={ (PATH) "/tool?" (encode_query(&[("name", name)])) } { (name) } }
+}
+
+/// Renders a notice that the results have words that are only similar to those of the search.
+pub(super) fn similar_notice(is_similar: bool) -> Markup {
+    html! { @if is_similar { p.hint { "Nothing contains these words. What is shown has similar words." } } }
 }
 
 /// Renders a search form with additional filters.

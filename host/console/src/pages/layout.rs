@@ -18,6 +18,8 @@ pub(super) enum NavigationItem {
     Approvals,
     Audit,
     Log,
+    /// A page that is not in the navigation bar.
+    Unlisted,
 }
 
 impl NavigationItem {
@@ -74,6 +76,7 @@ pub(super) fn layout(
                 }
                 div #away role="status" hidden { }
                 (body)
+                p.hint.zone { "Times are in UTC." }
             }
         },
     )
@@ -137,6 +140,29 @@ pub(crate) fn not_found(session: &ConsoleSession, item_kind: &str) -> Markup {
         false,
         &body,
     )
+}
+
+/// Renders a page for an address that is not one of the console.
+pub(crate) fn unknown_page(session: &ConsoleSession) -> Markup {
+    let body = html! {
+        p.empty { "The console has no page at this address. The navigation leads to those that it has." }
+    };
+    layout(
+        session,
+        NavigationItem::Unlisted,
+        "No such page",
+        false,
+        &body,
+    )
+}
+
+/// Renders a page for a call that is not stored.
+pub(crate) fn unknown_call(session: &ConsoleSession) -> Markup {
+    let body = html! {
+        p.empty { "There is no such call now. The console stores the newest 1,000 calls, and none of an earlier run." }
+        p { a href={ (PATH) "/calls" } { "Back to the calls" } }
+    };
+    layout(session, NavigationItem::Calls, "No such call", false, &body)
 }
 
 /// Renders the logo: boxes in a bay.

@@ -30,6 +30,24 @@ pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
     )
 }
 
+/// Renders the page for a valid token that does not open the console.
+pub(crate) fn no_right(name: &str) -> Markup {
+    document(
+        "No access",
+        &html! {
+            main.door #main {
+                div.brand { (logo()) span { "Toolbay" } }
+                h1 { "Your token does not open the console" }
+                p {
+                    "The token is valid: it belongs to " code { (name) } ", which may call tools. The console needs a token with "
+                    code { "admin = true" } " in " code { "http.tokens" } ". Ask the operator of this server for one."
+                }
+                p { a href={ (PATH) "/login" } { "Use another token" } }
+            }
+        },
+    )
+}
+
 /// Renders the reason that a form was rejected.
 pub(crate) fn rejected_form(why: &str) -> Markup {
     document(

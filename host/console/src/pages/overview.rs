@@ -4,11 +4,13 @@ use std::time::SystemTime;
 
 use maud::{Markup, html};
 
-use super::chart::{BarChart, describe_calls};
-use super::elements::{csrf_input, notice_element, plugin_link, plugin_status_badge, tool_link};
+use super::chart_section::chart_section;
+use super::elements::{
+    csrf_input, notice_element, plugin_link, plugin_row_badge, problem_lines, tool_link,
+};
 use super::layout::{NavigationItem, layout};
 use crate::call_history::{CallHistory, ToolTotals};
-use crate::call_series::SeriesBucket;
+use crate::chart_history::ChartRange;
 use crate::formatting::{format_amount, format_count, format_duration, format_size};
 use crate::page_context::PageContext;
 use crate::paths::PATH;
@@ -26,6 +28,7 @@ pub(crate) fn overview(
     context: &PageContext,
     session: &ConsoleSession,
     notice: Option<&str>,
+    range: ChartRange,
 ) -> Markup {
     let server = context.operations.status();
     let plugins = context.operations.plugins();
@@ -43,10 +46,7 @@ pub(crate) fn overview(
         div #now data-live {
             (figures(&server, &plugins, &history))
             (attention(&server, &plugins, denied, waiting))
-            section aria-labelledby="charts" {
-                h2 #charts { "Last 15 minutes" }
-                (charts(&history.series.buckets_until(now)))
-            }
+            (chart_section(&history.charts, range, now))
             (tool_table(&history, context.activity.since()))
         }
         (server_facts(session, &server))
@@ -139,79 +139,17 @@ fn attention(
                 }
                 @for row in problem_plugins.iter().take(MAX_ATTENTION_ITEMS) {
                     li {
-                        div.name { (plugin_link(&row.id)) (plugin_status_badge(row.status)) }
-                        @for problem in row.problems.iter().take(3) { p { (problem) } }
+                        div.name { (plugin_link(&row.id)) (plugin_row_badge(row)) }
+                        (problem_lines(row))
                     }
                 }
                 @if problem_plugins.len() > MAX_ATTENTION_ITEMS {
                     li { a href={ (PATH) "/plugins" } { "and " (format_count(problem_plugins.len() - MAX_ATTENTION_ITEMS, "plugin")) " more" } }
                 }
                 @for note in server.notes.iter().take(MAX_ATTENTION_ITEMS) { li { p { (note) } } }
+                @if server.notes.len() > MAX_ATTENTION_ITEMS { li { p { "and " (format_count(server.notes.len() - MAX_ATTENTION_ITEMS, "note")) " more" } } }
             }
         }
-    }
-}
-
-/// Renders charts of the call statistics.
-fn charts(buckets: &[SeriesBucket]) -> Markup {
-    #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
-    let bar_values = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
-        buckets
-            .iter()
-            .map(value)
-            .map(|(value, failed)| (value as f64, failed as f64))
-            .collect()
-    };
-    let max_value =
-        |value: fn(&SeriesBucket) -> u64| buckets.iter().map(value).max().unwrap_or_default();
-    let calls = buckets.iter().map(SeriesBucket::calls).sum();
-    let failed = buckets.iter().map(|step| step.failed).sum();
-    let max_duration = buckets
-        .iter()
-        .map(|step| step.max_duration)
-        .max()
-        .unwrap_or_default();
-    let mean = buckets
-        .iter()
-        .map(SeriesBucket::mean_duration)
-        .max()
-        .unwrap_or_default();
-    let means: Vec<(f64, f64)> = buckets
-        .iter()
-        .map(|step| (step.mean_duration().as_secs_f64(), 0.0))
-        .collect();
-    let fuel: u64 = buckets
-        .iter()
-        .map(|step| step.fuel)
-        .fold(0, u64::saturating_add);
-    html! {
-        div.charts {
-            (BarChart {
-                title: "Calls per 10 s",
-                description: describe_calls(calls, failed),
-                max_label: format!("at most {}", format_amount(max_value(SeriesBucket::calls))),
-                bars: bar_values(|step| (step.calls(), step.failed)),
-            }.figure())
-            (BarChart {
-                title: "Mean duration",
-                description: format!("mean durations of at most {}, and the longest call took {}", format_duration(mean), format_duration(max_duration)),
-                max_label: format!("at most {}", format_duration(mean)),
-                bars: means,
-            }.figure())
-            (BarChart {
-                title: "Fuel per 10 s",
-                description: format!("{} fuel in the last 15 minutes", format_amount(fuel)),
-                max_label: format!("at most {}", format_amount(max_value(|step| step.fuel))),
-                bars: bar_values(|step| (step.fuel, 0)),
-            }.figure())
-            (BarChart {
-                title: "Peak memory",
-                description: format!("at most {} of memory in a call", format_size(max_value(|step| step.max_memory))),
-                max_label: format!("at most {}", format_size(max_value(|step| step.max_memory))),
-                bars: bar_values(|step| (step.max_memory, 0)),
-            }.figure())
-        }
-        p.legend { span.key { "succeeded" } span.key.bad { "failed" } }
     }
 }
 

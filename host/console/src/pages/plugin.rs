@@ -3,18 +3,23 @@
 
 use maud::{Markup, html};
 
-use super::elements::{csrf_input, notice_element, plugin_status_badge, tool_rows};
+use super::elements::{csrf_input, notice_element, plugin_row_badge, time_element, tool_rows};
+use super::grant_section::{grant_proposal, grant_text};
 use super::layout::{NavigationItem, layout};
-use crate::formatting::format_count;
+use crate::formatting::{encode_query, first_sentence, format_amount, format_count, format_size};
+use crate::page_context::PageContext;
 use crate::paths::PATH;
-use crate::server_data::{PluginDetail, PluginStatus};
+use crate::server_data::{
+    LimitRow, LimitSource, OfferRow, PluginDetail, PluginStatus, UsageSummary,
+};
 use crate::sessions::ConsoleSession;
 
-/// Maximum number of tools, and of names of each other kind, on the page.
+/// Maximum number of problems, of tools, and of items of each other kind, on the page.
 const MAX_ITEMS_SHOWN: usize = 200;
 
 /// Renders a plugin.
 pub(crate) fn plugin(
+    context: &PageContext,
     session: &ConsoleSession,
     detail: &PluginDetail,
     notice: Option<&str>,
@@ -24,13 +29,15 @@ pub(crate) fn plugin(
     let body = html! {
         (notice_element(notice))
         div #plugin data-live {
-            p.lead { (plugin_status_badge(row.status)) @if let Some(about) = &row.purpose { " " (about) } }
+            p.lead { (plugin_row_badge(row)) @if let Some(about) = &row.purpose { " " (about) } }
             @if !row.problems.is_empty() {
                 section.problems.mild[is_served] aria-labelledby="problems" {
                     h2 #problems { (heading(row.status)) }
-                    ul { @for problem in &row.problems { li { (problem) } } }
+                    ul { @for problem in row.problems.iter().take(MAX_ITEMS_SHOWN) { li { (problem) } } }
+                    (more_items(row.problems.len()))
                 }
             }
+            (activity_figures(context, &row.id))
             section aria-labelledby="grant" {
                 h2 #grant { "Permissions" }
                 @if row.permissions.is_empty() {
@@ -43,17 +50,26 @@ pub(crate) fn plugin(
                     ul.plain { @for words in &detail.terms { li { (words) } } }
                 }
                 p.hint { "The grant is the file " code { (row.id) ".toml" } " in the plugin folder. Nothing here can change it." }
+                @if let Some(grant) = &detail.grant { (grant_text(grant)) }
+            }
+            @if let Some(proposal) = &detail.proposal {
+                section aria-labelledby="proposal" {
+                    h2 #proposal { "Proposed grant" }
+                    (grant_proposal(proposal))
+                }
             }
             @if !detail.disabled.is_empty() {
                 section aria-labelledby="disabled" {
                     h2 #disabled { "Disabled after crashes" }
                     ul.plain {
-                        @for (caller, left) in &detail.disabled {
+                        @for (caller, left) in detail.disabled.iter().take(MAX_ITEMS_SHOWN) {
                             li { "for " (caller) ", for another " (left.as_secs() + 1) " s" }
                         }
                     }
+                    (more_items(detail.disabled.len()))
                 }
             }
+            @if let Some(usage) = &detail.usage { (usage_section(&row.id, usage)) }
         }
         @if detail.can_suspend { (suspension_buttons(session, detail)) }
         @if !detail.tools.is_empty() {
@@ -63,28 +79,140 @@ pub(crate) fn plugin(
                 @if detail.tools.len() > MAX_ITEMS_SHOWN { p.count { "and " (detail.tools.len() - MAX_ITEMS_SHOWN) " more: see Tools" } }
             }
         }
-        @for (what, names) in &detail.offers {
-            @if !names.is_empty() {
-                section {
-                    h2 { (what) }
-                    ul.plain { @for name in names.iter().take(MAX_ITEMS_SHOWN) { li { code { (name) } } } }
-                    @if names.len() > MAX_ITEMS_SHOWN { p.count { "and " (names.len() - MAX_ITEMS_SHOWN) " more" } }
+        @for (what, rows) in &detail.offers { (offer_section(what, rows)) }
+        (limit_section(&detail.limits))
+        (file_section(detail))
+    };
+    layout(session, NavigationItem::Plugins, &row.id, true, &body)
+}
+
+/// Renders the number of items that are not shown.
+fn more_items(number: usize) -> Markup {
+    html! { @if number > MAX_ITEMS_SHOWN { p.count { "and " (number - MAX_ITEMS_SHOWN) " more" } } }
+}
+
+/// Renders the numbers of calls, failures and denials, with links to them.
+fn activity_figures(context: &PageContext, id: &str) -> Markup {
+    let totals = context.activity.lock_history().plugin_totals(id);
+    let denied = context.activity.lock_denials().count_of(id);
+    let calls = encode_query(&[("plugin", id)]);
+    let failures = encode_query(&[("plugin", id), ("failed", "yes")]);
+    let figure = |name: &str, path: String, number: u64| {
+        html! { div { dt { (name) } dd { a href={ (PATH) (path) } aria-label={ (name) ": " (number) } { (format_amount(number)) } } } }
+    };
+    html! {
+        dl.figures {
+            (figure("Calls", format!("/calls?{calls}"), totals.calls))
+            (figure("Failures", format!("/calls?{failures}"), totals.failed))
+            (figure("Denials", format!("/denials?{calls}"), denied))
+        }
+    }
+}
+
+/// Renders the maximum usage of the recent calls, compared with the limits.
+fn usage_section(id: &str, usage: &UsageSummary) -> Markup {
+    html! {
+        section aria-labelledby="usage" {
+            h2 #usage { "Usage of the newest " (format_count(usage.calls, "call")) }
+            table.stack.usage {
+                thead { tr { th { "Limit" } th.number { "Maximum usage" } th.number { "Limit of a call" } th { "Share" } } }
+                tbody {
+                    @for row in &usage.rows {
+                        tr {
+                            th scope="row" { code { (row.key) } }
+                            td.number data-label="Maximum usage" { (row.used) }
+                            td.number data-label="Limit of a call" { (row.limit) }
+                            td data-label="Share" {
+                                meter min="0" max="100" high="80" value=(row.percent.min(100)) aria-label={ "Usage of " (row.key) } {}
+                                " " (row.percent) " %"
+                            }
+                        }
+                    }
                 }
             }
+            p.hint {
+                "Limits of twice the maximum usage, for " code { (id) ".toml" } ":"
+                @if usage.stopped > 0 { " (a limit stopped " (format_count(usage.stopped, "call")) ", which would have used more)" }
+            }
+            pre tabindex="0" { (usage.suggestion) }
         }
-        @if !detail.limits.is_empty() {
+    }
+}
+
+fn offer_section(kind: &str, rows: &[OfferRow]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            section {
+                h2 { (kind) }
+                ul.rows {
+                    @for row in rows.iter().take(MAX_ITEMS_SHOWN) {
+                        li {
+                            div.name { code { (row.name) } @if let Some(title) = &row.title { span.of { (title) } } }
+                            @if let Some(description) = &row.description { p { (first_sentence(description)) } }
+                        }
+                    }
+                }
+                (more_items(rows.len()))
+            }
+        }
+    }
+}
+
+fn limit_section(limits: &[LimitRow]) -> Markup {
+    html! {
+        @if !limits.is_empty() {
             section aria-labelledby="limits" {
                 h2 #limits { "Limits" }
                 dl.facts.limits {
-                    @for (key, value, own) in &detail.limits {
-                        div { dt { (key) } dd { (value) @if *own { span.badge.plain { "set" } } } }
+                    @for row in limits {
+                        div {
+                            dt { (row.key) }
+                            dd {
+                                (row.value)
+                                @match row.source {
+                                    LimitSource::BuiltIn => {}
+                                    LimitSource::Server => { " " span.badge.plain { "server default" } }
+                                    LimitSource::Grant => { " " span.badge.plain { "its grant" } }
+                                }
+                            }
+                        }
                     }
                 }
             }
         }
-        @if let Some(digest) = &detail.digest { p.hint { "SHA-256 of the component: " code.break { (digest) } } }
-    };
-    layout(session, NavigationItem::Plugins, &row.id, true, &body)
+    }
+}
+
+/// Renders what the plugin was loaded from.
+fn file_section(detail: &PluginDetail) -> Markup {
+    html! {
+        @if detail.file.is_some() || detail.loaded_at.is_some() || detail.digest.is_some() {
+            section aria-labelledby="file" {
+                h2 #file { "File" }
+                dl.facts.wide {
+                    @if let Some(file) = &detail.file {
+                        div {
+                            dt { "Path" }
+                            dd { code.break { (file.path) } @if let Some(target) = &file.link_target { " → " code.break { (target) } } }
+                        }
+                        div { dt { "Size" } dd { (format_size(file.size)) } }
+                        @if let Some(at) = file.modified_at { div { dt { "Changed" } dd { (time_element(at)) } } }
+                    }
+                    @if let Some(at) = detail.loaded_at { div { dt { "Loaded" } dd { (time_element(at)) } } }
+                    @if !detail.toolchain.is_empty() { div { dt { "Made with, as the file states" } dd { (detail.toolchain.join(", ")) } } }
+                    @if let Some(digest) = &detail.digest {
+                        div {
+                            dt { "SHA-256 of the component in service" }
+                            dd {
+                                code.break { (digest) }
+                                " " button.quiet type="button" data-copy=(digest) hidden { "Copy" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn heading(status: PluginStatus) -> &'static str {

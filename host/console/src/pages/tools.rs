@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::elements::{search_form, tool_rows};
+use super::elements::{search_form, similar_notice, tool_rows};
 use super::layout::{NavigationItem, layout};
 use crate::formatting::{encode_query, format_count};
 use crate::page_context::PageContext;
@@ -12,7 +12,7 @@ use crate::sessions::ConsoleSession;
 /// Number of tools on a page.
 const TOOLS_PER_PAGE: usize = 100;
 
-/// Renders the tools that contain `search`, starting at the index `offset`.
+/// Renders the tools that match `search`, starting at the index `offset`.
 pub(crate) fn tools(
     context: &PageContext,
     session: &ConsoleSession,
@@ -35,6 +35,7 @@ pub(crate) fn tools(
             (format_count(matching.total, "tool"))
             @if matching.rows.len() < matching.total && !matching.rows.is_empty() { ", these are " (offset + 1) " to " (end) }
         }
+        (similar_notice(matching.is_similar))
         @if matching.rows.is_empty() {
             p.empty { @if search.trim().is_empty() { "No plugin in service offers a tool." } @else { "No tool matches." } }
         }

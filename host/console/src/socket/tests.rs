@@ -6,6 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::access::LoginOutcome;
 use crate::approval_requests::{ApprovalRequest, ApprovalResponse, request_approvals};
 use crate::forwarder;
 use crate::server_data::ApprovalOutcome;
@@ -164,10 +165,16 @@ async fn only_the_socket_issues_tokens() {
         );
     }
     assert!(
-        served.access.authenticate(&login.token).is_some(),
+        matches!(
+            served.access.authenticate(&login.token),
+            LoginOutcome::Admitted(..)
+        ),
         "nobody got another one in its place"
     );
-    assert!(served.access.authenticate(&login.token).is_none());
+    assert!(matches!(
+        served.access.authenticate(&login.token),
+        LoginOutcome::Invalid
+    ));
 }
 
 #[tokio::test]

@@ -29,10 +29,11 @@ use self::installation::Installation;
 use super::check::write_offers;
 use super::common::{Common, Listen, block_on};
 use super::confirm;
-use super::manifest::{grant_differences, metadata_lines, parse_proposal, proposal_text};
+use super::manifest::{grant_differences, metadata_lines, proposal_text};
 use super::output::print;
 use super::plugin_file::{load_plugin, printable_path};
 use crate::config::Config;
+use crate::serve::grant_comparison::parse_proposal;
 use crate::serve::grant_text::permission_summary;
 
 /// First bytes of a WebAssembly file.

@@ -13,6 +13,8 @@ use toolbay_bundle::{PluginManifest, ProposedGrant, write_manifest};
 use toolbay_catalog::Grant;
 use toolbay_settings::project::{self, ProjectFile};
 
+use crate::serve::grant_comparison::{GrantComparison, parse_proposal};
+
 /// Returns the metadata of a project, with a proposed grant that could be a grant.
 pub(super) fn project_manifest(project: &ProjectFile) -> anyhow::Result<PluginManifest> {
     let in_file = |why: String| anyhow!("{}: {why}", project::FILE_NAME);
@@ -21,19 +23,6 @@ pub(super) fn project_manifest(project: &ProjectFile) -> anyhow::Result<PluginMa
         parse_proposal(proposal).map_err(|why| in_file(format!("proposed_grant: {why}")))?;
     }
     Ok(manifest)
-}
-
-/// Parses a proposed grant to check its values and to compare it with a grant. The result is never
-/// used as a grant.
-pub(super) fn parse_proposal(proposal: &ProposedGrant) -> Result<Grant, String> {
-    let parsed = Grant::parse("proposal", &proposal.checkable_text(), Path::new(""));
-    // The position is that of a text that nobody sees.
-    parsed.map_err(|why| {
-        let mistake = why.strip_prefix("proposal:").unwrap_or(&why);
-        let mistake =
-            mistake.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | ' '));
-        mistake.to_owned()
-    })
 }
 
 /// Writes the metadata of a project into the component that its build has created. Does nothing if
@@ -104,20 +93,9 @@ pub(super) fn grant_differences(
     grant: &Grant,
     proposal: &ProposedGrant,
 ) -> Vec<String> {
-    let Ok(proposed) = parse_proposal(proposal) else {
+    let Ok(GrantComparison { excess, missing }) = GrantComparison::new(grant, proposal) else {
         return Vec::new();
     };
-    let mut excess = grant.permissions.excess_over(&proposed.permissions);
-    let mut missing = proposed.permissions.excess_over(&grant.permissions);
-    let secrets = |one: &Grant, other: &Grant| -> Vec<String> {
-        one.secrets
-            .keys()
-            .filter(|name| !other.secrets.contains_key(*name))
-            .map(|name| format!("secrets.{name}"))
-            .collect()
-    };
-    excess.extend(secrets(grant, &proposed));
-    missing.extend(secrets(&proposed, grant));
     let mut remarks = Vec::new();
     if !excess.is_empty() {
         remarks.push(format!(

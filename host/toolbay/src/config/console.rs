@@ -75,6 +75,28 @@ impl ConsoleConfig {
         local.then_some(ConsoleOpener::LogReader)
     }
 
+    /// Returns the reason why a server over HTTP with these settings has no console. `None` if it has
+    /// one, or does not serve HTTP.
+    pub(crate) fn absence_reason(&self, http: &Http) -> Option<&'static str> {
+        let address = http.listen.as_ref()?;
+        if self.opener(http).is_some() {
+            return None;
+        }
+        let has_admin = http.tokens.iter().any(|token| token.admin);
+        Some(if self.enabled == Some(false) {
+            "console.enabled = false"
+        } else if http.needs_token() && !has_admin {
+            "only a token of http.tokens with admin = true opens it, and there is none"
+        } else if address.socket_path().is_some() {
+            "a browser cannot connect to a Unix socket; for a proxy before it, set console.enabled = true"
+        } else if has_admin {
+            "the address is not a loopback address; to serve it there, set console.enabled = true"
+        } else {
+            "the address is not a loopback address; to serve it there, set console.enabled = true, and add a token with \
+             admin = true to http.tokens"
+        })
+    }
+
     /// Returns whether a server with these settings has a socket for `toolbay console`.
     pub(crate) fn has_stdio_socket(&self, http: &Http) -> bool {
         http.listen.is_none() && self.stdio && self.enabled != Some(false)
@@ -162,6 +184,13 @@ mod tests {
             ),
         ] {
             assert_eq!(opener(console, &http), Ok(expected), "{console} {http}");
+            let (settings, parsed): (ConsoleConfig, Http) = (
+                toml::from_str(console).unwrap(),
+                toml::from_str(&http).unwrap(),
+            );
+            let has_reason = settings.absence_reason(&parsed).is_some();
+            let is_absent = expected.is_none() && parsed.listen.is_some();
+            assert_eq!(has_reason, is_absent, "{console} {http}");
         }
         for http in [
             format!("{public}anonymous = true"),

@@ -293,7 +293,7 @@ fn unexpanded_path_advice(path: &Path) -> Option<&'static str> {
 
 /// Returns the tables of the file with the names of their keys, to say where a misplaced key
 /// belongs.
-fn key_tables() -> [(&'static str, Vec<String>); 11] {
+fn key_tables() -> [(&'static str, Vec<String>); 12] {
     [
         ("", toml_file::key_names::<Config>()),
         ("approve", toml_file::key_names::<ApproveConfig>()),

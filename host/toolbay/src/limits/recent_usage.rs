@@ -54,6 +54,18 @@ impl RecentUsage {
         calls.push_back(UsageSample { usage, stopped });
     }
 
+    /// Returns the maximum fuel, time and memory of the recorded calls.
+    pub(crate) fn maximum(&self) -> CallUsage {
+        let calls = self.calls.lock();
+        let usages = calls.iter().map(|call| call.usage);
+        usages.fold(CallUsage::default(), |most, usage| CallUsage {
+            fuel: most.fuel.max(usage.fuel),
+            wall: most.wall.max(usage.wall),
+            memory: most.memory.max(usage.memory),
+            ..most
+        })
+    }
+
     /// Returns limits of twice the maximum usage of the recorded calls, rounded up. Returns `None`
     /// if there were no calls.
     pub(crate) fn suggest(&self) -> Option<LimitSuggestion> {
@@ -84,16 +96,20 @@ fn with_margin(n: u64) -> u64 {
     target.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Writes a line to copy into a grant.
-impl fmt::Display for LimitSuggestion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl LimitSuggestion {
+    /// Returns the line to copy into a grant, without the number of calls.
+    pub(crate) fn grant_line(&self) -> String {
         let fuel = format_thousands(self.fuel).replace(',', "_");
         let timeout = format_duration(self.timeout);
         let memory = self.memory.as_u64() >> 20;
-        write!(
-            f,
-            "limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}"
-        )?;
+        format!("limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}")
+    }
+}
+
+/// Writes the line to copy into a grant, and the number of calls.
+impl fmt::Display for LimitSuggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.grant_line())?;
         write!(f, " (twice the maximum of {} calls", self.calls)?;
         match self.stopped {
             0 => f.write_str(")"),
@@ -129,6 +145,11 @@ mod tests {
             recent.suggest().unwrap().to_string(),
             "limits = { fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" } (twice the maximum of 2 calls; a \
              limit stopped one of them, which would have used more)"
+        );
+        let maximum = recent.maximum();
+        assert_eq!(
+            (maximum.fuel, maximum.wall, maximum.memory),
+            (123_456_789, Duration::from_millis(2_400), 3 << 20)
         );
         for _ in 0..MAX_RECENT_CALLS {
             recent.record(usage(1, 1, 1), false);

@@ -14,7 +14,7 @@ use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::call_log::CallLog;
 use crate::observe::call_recording::CallRecording;
 use crate::observe::call_span::CallSpan;
-use crate::observe::console_report::ConsoleReport;
+use crate::observe::console_report::{ConsoleReport, TrailRecorder};
 use crate::observe::metrics::PluginMeters;
 use crate::observe::outcome_counters::PendingCount;
 use crate::observe::server_observers::ServerObservers;
@@ -102,6 +102,11 @@ impl CallSinks {
     /// Returns the recorder of denials in the audit log, if there is one.
     pub(crate) fn denial_recorder(&self) -> Option<DenialRecorder> {
         self.line.as_ref().map(CallAuditLines::denial_recorder)
+    }
+
+    /// Returns the recorder of the guest's messages for the console, if there is one.
+    pub(crate) fn trail_recorder(&self) -> Option<TrailRecorder> {
+        self.console.as_ref().map(ConsoleReport::trail_recorder)
     }
 
     /// Returns the tape that the sandbox records to.

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{
-    ApprovalNote, CallNote, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
+    ApprovalNote, CallNote, CallTrail, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
 };
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
-    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, ToolOutput,
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, LogLevel,
+    ToolOutput,
 };
 
-use crate::approval::ruling::REMEMBERED_OUTCOME;
+use crate::approval::ruling::{ApprovalDecision, REMEMBERED_OUTCOME};
 use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::call_outcome::OutcomeLabel;
 
@@ -35,6 +36,11 @@ pub(crate) struct ConsoleReport {
     tool: String,
     plugin: Option<String>,
     arguments: Option<TextExcerpt>,
+    trace_id: Option<String>,
+    /// The decision about the call's approval, in words.
+    approval: Option<String>,
+    /// The log messages and denials of the guest.
+    trail: CallTrail,
     /// True if arguments and results are reported, too.
     includes_contents: bool,
     ended: bool,
@@ -63,6 +69,9 @@ impl ConsoleReport {
             tool,
             plugin: None,
             arguments: None,
+            trace_id: None,
+            approval: None,
+            trail: CallTrail::default(),
             includes_contents: contents,
             ended: false,
         }
@@ -76,6 +85,19 @@ impl ConsoleReport {
     /// Returns the signal that an operator stops the call.
     pub(crate) fn stop_signal(&self) -> Arc<Notify> {
         self.entry.stop_signal()
+    }
+
+    /// Returns the recorder of the guest's log messages and denials.
+    pub(crate) fn trail_recorder(&self) -> TrailRecorder {
+        TrailRecorder(self.trail.clone())
+    }
+
+    /// Sets the decision about the call's approval.
+    fn set_approval(&mut self, decision: &ApprovalDecision) {
+        self.approval = Some(match &decision.operator {
+            Some(operator) => format!("{} by {operator} in the console", decision.outcome),
+            None => decision.outcome.to_owned(),
+        });
     }
 
     /// Sets the plugin that handles the call.
@@ -139,6 +161,7 @@ impl ConsoleReport {
     ) {
         self.ended = true;
         self.activity.record_call(CallNote {
+            id: self.entry.id(),
             at: SystemTime::now(),
             caller: std::mem::take(&mut self.caller),
             plugin: self.plugin.take(),
@@ -149,6 +172,9 @@ impl ConsoleReport {
             usage,
             arguments: self.arguments.take(),
             result,
+            trace_id: self.trace_id.take(),
+            approval: self.approval.take(),
+            trail: self.trail.clone(),
         });
     }
 
@@ -192,10 +218,17 @@ impl CallSink for ConsoleReport {
     fn record(&mut self, event: &CallEvent<'_>) {
         match event {
             CallEvent::Refused(rejection) => self.reject(*rejection),
-            CallEvent::Resolved { target, .. } => self.set_plugin(&target.plugin().id),
+            CallEvent::Resolved { target, trace, .. } => {
+                self.set_plugin(&target.plugin().id);
+                self.trace_id = trace.map(|trace| trace.trace_id.clone());
+            }
+            CallEvent::ApprovalDecided { decision, .. } => self.set_approval(decision),
             CallEvent::ArgumentsRecorded(arguments) => self.set_arguments(arguments),
-            CallEvent::ApprovalWithdrawn { subject, .. } => {
+            CallEvent::ApprovalWithdrawn {
+                subject, decision, ..
+            } => {
                 self.set_plugin(&subject.plugin);
+                self.set_approval(decision);
                 self.send_unfinished();
             }
             CallEvent::Ended(answer) => self.finish(answer),
@@ -208,6 +241,29 @@ impl Drop for ConsoleReport {
     fn drop(&mut self) {
         if !self.ended {
             self.send_unfinished();
+        }
+    }
+}
+
+/// Records the log messages and denials of a guest for the page of its call.
+#[derive(Clone, Debug)]
+pub(crate) struct TrailRecorder(CallTrail);
+
+/// Shared by the threads of the call.
+impl CallSink for &TrailRecorder {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            // As in the log, which has no such messages unless it is set to debug.
+            CallEvent::GuestLogged {
+                level: LogLevel::Debug,
+                ..
+            } => {}
+            CallEvent::GuestLogged { level, message, .. } => {
+                let level = format!("{level:?}").to_lowercase();
+                self.0.record_message(&level, message);
+            }
+            CallEvent::Denied { what, .. } => self.0.record_denial(what),
+            _ => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::observe::call_audit_lines::DenialRecorder;
 use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::call_log::CallLog;
 use crate::observe::call_sinks::CallSinks;
+use crate::observe::console_report::TrailRecorder;
 use crate::observe::server_observers::ServerObservers;
 
 /// Observer of a running guest that also reports its log messages and denials to the server's
@@ -23,6 +24,8 @@ pub(crate) struct GuestObserver {
     server: Arc<ServerObservers>,
     /// Recorder of denials in the audit log, if there is one.
     denials: Option<DenialRecorder>,
+    /// Recorder for the page of the call in the console, if there is one.
+    trail: Option<TrailRecorder>,
     /// Remaining budget for matching the URIs of changed resources that the call names.
     match_budget: Mutex<MatchBudget>,
 }
@@ -39,6 +42,7 @@ impl GuestObserver {
             target: Arc::clone(target),
             server: Arc::clone(sinks.server()),
             denials: sinks.denial_recorder(),
+            trail: sinks.trail_recorder(),
             match_budget: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
         })
     }
@@ -49,6 +53,7 @@ impl GuestObserver {
         server.learner().record(event);
         CallLog(server.counters()).record(event);
         self.denials.as_ref().record(event);
+        self.trail.as_ref().record(event);
         server.console().record(event);
     }
 }

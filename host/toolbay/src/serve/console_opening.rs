@@ -1,9 +1,11 @@
 //! Creates the console of a server, over HTTP or on the socket of a server over stdio.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use toolbay_console::{
-    Console, ConsoleAccess, ConsoleOperations, OpenedConsole, Router, ServerActivity,
+    Console, ConsoleAccess, ConsoleOperations, HistoryFile, OpenedConsole, Router, ServerActivity,
     approval_handler,
 };
 use toolbay_mcp::http::ListenAddress;
@@ -11,7 +13,7 @@ use toolbay_mcp::http::ListenAddress;
 use crate::call::service::CallService;
 use crate::config::{Config, ConsoleOpener};
 use crate::serve::console_operations::ConsoleBackend;
-use crate::serve::console_operators::{ConsoleOperators, admin_tokens};
+use crate::serve::console_operators::{ConsoleOperators, admin_tokens, other_tokens};
 
 /// Returns the router of the configured console, and its operators. `None` if there is no console.
 pub(crate) fn http_console(
@@ -29,7 +31,14 @@ pub(crate) fn http_console(
         ConsoleOpener::LogReader => {
             ConsoleAccess::local(format!("{scheme}://{}", address.authority()))
         }
-        ConsoleOpener::Admin => ConsoleAccess::admins(admin_tokens(config)),
+        ConsoleOpener::Admin => {
+            tracing::info!(
+                "the console is at {scheme}://{}{}; it opens with a token of http.tokens that has admin = true",
+                address.authority(),
+                toolbay_console::PATH
+            );
+            ConsoleAccess::admins(admin_tokens(config), other_tokens(config))
+        }
     };
     let backend = ConsoleBackend::new(service, config);
     let operators = ConsoleOperators::new(access.clone(), backend.rights().clone());
@@ -50,6 +59,21 @@ pub(crate) fn http_console(
         config.http.idle_timeout,
     );
     Some((console.router(), operators))
+}
+
+/// Keeps the statistics for charts in a file in this folder, until the returned task is aborted.
+/// Without a folder, or if it cannot be used, the charts begin with the server.
+pub(crate) fn keep_history(
+    activity: &Arc<ServerActivity>,
+    folder: Option<PathBuf>,
+) -> Option<JoinHandle<()>> {
+    match HistoryFile::open(&folder?, activity) {
+        Ok(file) => Some(tokio::spawn(file.keep())),
+        Err(why) => {
+            tracing::warn!("the charts of the console begin with this start: {why}");
+            None
+        }
+    }
 }
 
 /// Returns the console of a server over stdio. It is opened with a token from its socket.

@@ -2,6 +2,8 @@
 //! actions that an operator can take.
 
 mod console_call;
+mod grant_display;
+mod plugin_files;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -12,17 +14,23 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_catalog::{PluginReport, ToolOffer};
+use toolbay_catalog::{PluginReport, ResourceOffer, Snapshot};
 use toolbay_console::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, ConsoleOperations, ConsoleViewer,
-    PluginDetail, PluginRow, ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
+    GrantProposal, OfferRow, PluginDetail, PluginRow, SearchQuery, ServerStatus, ToolDetail,
+    ToolsPage, WaitingApproval,
 };
 use toolbay_mcp::ClientShare;
 use toolbay_model::text::clean_line;
-use toolbay_model::{CallError, CallFailure, CallResult, Digest};
+use toolbay_model::{CallError, CallFailure, CallResult, Digest, Tool};
 
 use self::console_call::{call_outcome, call_tool};
-use self::rows::{MAX_LINE_BYTES, audit_line, grant_terms, limit_rows, plugin_row, tool_row};
+use self::grant_display::grant_text;
+use self::plugin_files::PluginFiles;
+use self::rows::{
+    MAX_LINE_BYTES, audit_line, grant_terms, limit_rows, offer_row, plugin_row, tool_row,
+    usage_summary,
+};
 use crate::approval::ruling::WaitingApprovals;
 use crate::call::approval_wait::check_allowed;
 use crate::call::client_share::ServerShare;
@@ -37,6 +45,7 @@ const MAX_NOTES: usize = 50;
 pub(super) struct ConsoleBackend {
     service: CallService,
     folder: String,
+    files: PluginFiles,
     clamps: Vec<String>,
     audit: Option<PathBuf>,
     records_contents: bool,
@@ -88,53 +97,51 @@ impl ConsoleOperations for ConsoleBackend {
         snapshot.plugins.iter().map(row).collect()
     }
 
+    fn proposal(&self, plugin: &str) -> Option<GrantProposal> {
+        let snapshot = self.service.catalog().snapshot();
+        let plugin = plugins_by_id(&snapshot).get(plugin).copied()?;
+        self.files.proposal(plugin)
+    }
+
     fn plugin(&self, id: &str) -> Option<PluginDetail> {
         let snapshot = self.service.catalog().snapshot();
         let report = snapshot.plugins.get(id)?;
         let plugin = plugins_by_id(&snapshot).get(id).copied();
-        let offered = |what, names: &[String]| {
-            (
-                what,
-                names
-                    .iter()
-                    .map(|name| clean_line(name, MAX_LINE_BYTES))
-                    .collect(),
-            )
-        };
+        let source_grant = plugin.map(|plugin| &*plugin.terms.source_grant);
         let tools = report
             .tools
             .iter()
             .filter_map(|name| snapshot.tools.get(name));
         let code = plugin.filter(|plugin| plugin.component.code.is_some());
+        let activity = code.map(|plugin| self.service.admission().activity(plugin));
+        let grant = report.grant.as_ref();
         Some(PluginDetail {
             row: plugin_row(&self.service, id, report, plugin),
             digest: report.digest.clone(),
-            terms: report
-                .grant
-                .iter()
-                .flat_map(grant_terms)
-                .map(|words| clean_line(&words, MAX_LINE_BYTES))
-                .collect(),
-            limits: report
-                .grant
-                .as_ref()
-                .map(|grant| limit_rows(&grant.limits))
+            file: self.files.file(id),
+            loaded_at: report.history.loaded_at.filter(|_| plugin.is_some()),
+            toolchain: plugin
+                .map(|plugin| plugin.component.made_with.clone())
                 .unwrap_or_default(),
+            terms: grant
+                .map(|grant| grant_terms(grant, source_grant))
+                .unwrap_or_default()
+                .iter()
+                .map(|words| clean_line(words, MAX_LINE_BYTES))
+                .collect(),
+            limits: grant
+                .map(|grant| limit_rows(&grant.limits, source_grant))
+                .unwrap_or_default(),
+            usage: activity
+                .as_ref()
+                .zip(grant)
+                .and_then(|(activity, grant)| usage_summary(&activity.usage, &grant.limits)),
+            grant: source_grant.and_then(|grant| grant_text(grant, &report.history)),
+            proposal: plugin.and_then(|plugin| self.files.proposal(plugin)),
             tools: tools.map(|offer| tool_row(offer)).collect(),
-            offers: vec![
-                offered("Prompts", &report.prompts),
-                offered("Skills", &report.skills),
-                offered("Resources", &report.resources),
-                offered("Resource templates", &report.templates),
-            ],
-            disabled: code
-                .map(|plugin| {
-                    self.service
-                        .admission()
-                        .activity(plugin)
-                        .suspension
-                        .disabled_callers()
-                })
+            offers: offer_rows(&snapshot, report),
+            disabled: activity
+                .map(|activity| activity.suspension.disabled_callers())
                 .unwrap_or_default(),
             can_suspend: code.is_some(),
         })
@@ -142,50 +149,38 @@ impl ConsoleOperations for ConsoleBackend {
 
     fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage {
         let snapshot = self.service.catalog().snapshot();
-        let search = search.to_lowercase();
-        let contains = |text: &str| text.to_lowercase().contains(&search);
-        let matches = |offer: &&Arc<ToolOffer>| {
+        let query = SearchQuery::parse(search);
+        let (matching, is_similar) = query.select(snapshot.tools.values(), |query, offer| {
             let tool = &offer.tool;
-            let words = [tool.title.as_deref(), tool.description.as_deref()];
-            search.is_empty()
-                || contains(&tool.name)
-                || contains(&offer.plugin.id)
-                || words.into_iter().flatten().any(contains)
-        };
-        let mut matching = 0;
-        let mut rows = Vec::new();
-        for offer in snapshot.tools.values().filter(matches) {
-            if matching >= from && rows.len() < most {
-                rows.push(tool_row(offer));
-            }
-            matching += 1;
-        }
+            let texts = [
+                Some(tool.name.as_str()),
+                Some(offer.plugin.id.as_str()),
+                tool.title.as_deref(),
+                tool.description.as_deref(),
+            ];
+            let hints = annotation_words(tool).map(|words| -> &str { words });
+            query.find(texts.into_iter().flatten().chain(hints))
+        });
         ToolsPage {
-            rows,
-            total: matching,
+            total: matching.len(),
+            rows: matching
+                .into_iter()
+                .skip(from)
+                .take(most)
+                .map(|offer| tool_row(offer))
+                .collect(),
+            is_similar,
         }
     }
 
     fn tool(&self, name: &str) -> Option<ToolDetail> {
         let snapshot = self.service.catalog().snapshot();
         let offer = snapshot.tools.get(name)?;
-        let hints = offer.tool.annotations.map(|hints| {
-            [
-                (hints.read_only == Some(true), "reads only"),
-                (hints.destructive == Some(true), "may delete or overwrite"),
-                (hints.idempotent == Some(true), "can be repeated"),
-                (hints.open_world == Some(true), "reaches the outside"),
-            ]
-        });
         Some(ToolDetail {
             row: tool_row(offer),
             input: offer.tool.input_schema.clone(),
             output: offer.tool.output_schema.clone(),
-            hints: hints
-                .into_iter()
-                .flatten()
-                .filter_map(|(applies, words)| applies.then_some(words))
-                .collect(),
+            hints: annotation_words(&offer.tool).collect(),
         })
     }
 
@@ -340,12 +335,68 @@ impl ConsoleOperations for ConsoleBackend {
     }
 }
 
+/// Returns the annotations of a tool, in words.
+fn annotation_words(tool: &Tool) -> impl Iterator<Item = &'static str> + use<> {
+    let hints = tool.annotations.map(|hints| {
+        [
+            (hints.read_only == Some(true), "reads only"),
+            (hints.destructive == Some(true), "may delete or overwrite"),
+            (hints.idempotent == Some(true), "can be repeated"),
+            (hints.open_world == Some(true), "reaches the outside"),
+        ]
+    });
+    hints
+        .into_iter()
+        .flatten()
+        .filter_map(|(applies, words)| applies.then_some(words))
+}
+
+/// Returns the prompts, skills and resources of a plugin, with their descriptions.
+fn offer_rows(snapshot: &Snapshot, report: &PluginReport) -> Vec<(&'static str, Vec<OfferRow>)> {
+    let resource_rows = |uris: &[String], offers: &BTreeMap<String, Arc<ResourceOffer>>| {
+        let row = |uri: &String| {
+            let resource = &offers.get(uri)?.entry.resource;
+            let title = resource.title.as_deref().or(Some(&resource.name));
+            Some(offer_row(uri, title, resource.description.as_deref()))
+        };
+        uris.iter().filter_map(row).collect()
+    };
+    let prompt_row = |name: &String| {
+        let prompt = &snapshot.prompts.get(name)?.prompt;
+        let description = prompt.description.as_deref();
+        Some(offer_row(name, prompt.title.as_deref(), description))
+    };
+    let skill_row = |uri: &String| {
+        let skill = &snapshot.skills.get(uri)?.skill;
+        Some(offer_row(uri, None, Some(&skill.description)))
+    };
+    vec![
+        (
+            "Prompts",
+            report.prompts.iter().filter_map(prompt_row).collect(),
+        ),
+        (
+            "Skills",
+            report.skills.iter().filter_map(skill_row).collect(),
+        ),
+        (
+            "Resources",
+            resource_rows(&report.resources, &snapshot.resources),
+        ),
+        (
+            "Resource templates",
+            resource_rows(&report.templates, &snapshot.templates),
+        ),
+    ]
+}
+
 impl ConsoleBackend {
     /// Creates the console's access to the server that runs `service`.
     pub(super) fn new(service: &CallService, config: &Config) -> Self {
         Self {
             service: service.clone(),
             folder: config.plugins.display().to_string(),
+            files: PluginFiles::new(&config.plugins, config.server.component_size.as_u64()),
             clamps: config.clamp_messages(),
             audit: config.audit.settings().map(|settings| settings.folder),
             records_contents: config.console.contents,

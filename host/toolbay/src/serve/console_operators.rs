@@ -50,7 +50,8 @@ impl ConsoleOperators {
             config.console.opener(&config.http),
             Some(ConsoleOpener::LogReader)
         ) {
-            self.access.set_admins(admin_tokens(config));
+            self.access
+                .set_admins(admin_tokens(config), other_tokens(config));
         }
         *self.rights.0.lock() = rights_by_operator(config);
     }
@@ -63,8 +64,18 @@ fn caller_name(token: &str) -> String {
 
 /// Returns the tokens that open the console.
 pub(super) fn admin_tokens(config: &Config) -> Vec<AdminToken> {
-    let admins = config.http.tokens.iter().filter(|token| token.admin);
-    admins
+    console_tokens(config, true)
+}
+
+/// Returns the tokens that do not open the console.
+pub(super) fn other_tokens(config: &Config) -> Vec<AdminToken> {
+    console_tokens(config, false)
+}
+
+fn console_tokens(config: &Config, is_admin: bool) -> Vec<AdminToken> {
+    let tokens = config.http.tokens.iter();
+    tokens
+        .filter(|token| token.admin == is_admin)
         .map(|token| AdminToken {
             name: caller_name(&token.name),
             sha256: token.sha256,

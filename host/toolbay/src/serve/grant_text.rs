@@ -97,6 +97,16 @@ pub(crate) fn permission_summary(permissions: &Permissions) -> Vec<String> {
 /// Returns one line per other setting of a grant, and per limit that differs from Toolbay's
 /// default.
 pub(crate) fn term_lines(grant: &GrantReport) -> Vec<String> {
+    let mut lines = setting_lines(grant);
+    lines.extend(rate_line(grant));
+    let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
+    lines.extend(grant.limits.differences_from(&Limits::DEFAULT).map(limit));
+    lines.extend(tool_lines(grant));
+    lines
+}
+
+/// Returns one line per other setting that only a grant can have.
+pub(crate) fn setting_lines(grant: &GrantReport) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(end) = grant.until {
         lines.push(format!("ends at {end}"));
@@ -119,19 +129,24 @@ pub(crate) fn term_lines(grant: &GrantReport) -> Vec<String> {
     if !grant.config.is_empty() {
         lines.push(format!("configuration keys: {}", grant.config.join(", ")));
     }
-    if let Some(limit) = grant.rate_limit {
-        lines.push(format!("rate limit per tool: {limit}"));
-    }
-    let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
-    lines.extend(grant.limits.differences_from(&Limits::DEFAULT).map(limit));
-    for (tool, LimitOverrides(limits)) in &grant.tools {
+    lines
+}
+
+/// Returns the line of the rate limit, which the grant or the server's configuration sets.
+pub(crate) fn rate_line(grant: &GrantReport) -> Option<String> {
+    let limit = grant.rate_limit?;
+    Some(format!("rate limit per tool: {limit}"))
+}
+
+/// Returns one line per tool whose limits differ from those of its plugin.
+pub(crate) fn tool_lines(grant: &GrantReport) -> impl Iterator<Item = String> {
+    grant.tools.iter().map(|(tool, LimitOverrides(limits))| {
         let limits: Vec<String> = limits
             .iter()
             .map(|(key, amount)| format!("{key} {amount}"))
             .collect();
-        lines.push(format!("tool {tool}: {}", limits.join(", ")));
-    }
-    lines
+        format!("tool {tool}: {}", limits.join(", "))
+    })
 }
 
 fn join_list(items: &[impl ToString]) -> String {

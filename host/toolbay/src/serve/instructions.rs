@@ -123,6 +123,7 @@ mod tests {
             templates: Vec::new(),
             grant: None,
             source_digests: None,
+            history: toolbay_catalog::VersionHistory::default(),
         }
     }
 

@@ -268,6 +268,16 @@ impl Server {
         let tls = self.config.http.open_tls()?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
+        if let Some(why) = self.config.console.absence_reason(&self.config.http) {
+            tracing::info!("there is no console: {why}");
+        }
+        let history_task = self
+            .service
+            .observers()
+            .attached_console()
+            .and_then(|activity| {
+                console_opening::keep_history(activity, self.config.console_history_folder())
+            });
         let _drain_task = self.service.observers().attached_console().map(|activity| {
             if let Some((pages, operators)) =
                 console_opening::http_console(&self.service, activity, &self.config, &address)
@@ -287,6 +297,11 @@ impl Server {
         .await;
         self.protocol.tasks().stop().await;
         self.service.observers().finish();
+        if let Some(task) = history_task {
+            // It is dropped before the process ends, and writes the newest statistics then.
+            task.abort();
+            drop(task.await);
+        }
         ended.context("failed to serve HTTP")
     }
 

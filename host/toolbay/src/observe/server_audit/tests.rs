@@ -31,6 +31,7 @@ fn report(
             component: Some(digest(component)),
             grant: grant.map(digest),
         }),
+        history: toolbay_catalog::VersionHistory::default(),
     }
 }
 

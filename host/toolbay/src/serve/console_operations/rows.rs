@@ -1,14 +1,20 @@
 //! The rows of the console's pages, from the catalog and the audit log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytesize::ByteSize;
 use serde_json::{Map, Value};
-use toolbay_catalog::{GrantReport, Plugin, PluginFileStatus, PluginReport, ToolOffer};
-use toolbay_console::{AuditLine, PluginRow, PluginStatus, ToolRow};
-use toolbay_model::Limits;
-use toolbay_model::text::clean_line;
+use toolbay_catalog::{Grant, GrantReport, Plugin, PluginFileStatus, PluginReport, ToolOffer};
+use toolbay_console::{
+    AuditLine, LimitRow, LimitSource, OfferRow, PluginRow, PluginStatus, ToolRow, UsageRow,
+    UsageSummary,
+};
+use toolbay_model::text::{clean_line, format_thousands};
+use toolbay_model::{CallUsage, Limits};
 
 use crate::call::service::CallService;
+use crate::limits::recent_usage::RecentUsage;
 use crate::observe::audit_line::{render_details, text_field};
 use crate::serve::grant_text;
 
@@ -69,20 +75,86 @@ pub(super) fn tool_row(offer: &ToolOffer) -> ToolRow {
 
 /// Returns the terms of a grant, except its permissions and the limits of a call, which are
 /// displayed separately.
-pub(super) fn grant_terms(grant: &GrantReport) -> Vec<String> {
+pub(super) fn grant_terms(grant: &GrantReport, source: Option<&Grant>) -> Vec<String> {
     let prefix = grant
         .prefix
         .iter()
         .map(|prefix| format!("prefix: {prefix}"));
-    prefix.chain(grant_text::term_lines(grant)).collect()
+    let is_own_rate = source.is_some_and(|source| source.rate_limit.is_some());
+    let rate = grant_text::rate_line(grant).map(|line| {
+        if is_own_rate {
+            line
+        } else {
+            format!("{line} (server default)")
+        }
+    });
+    prefix
+        .chain(grant_text::setting_lines(grant))
+        .chain(rate)
+        .chain(grant_text::tool_lines(grant))
+        .collect()
 }
 
-/// Returns all limits, with their values and whether they differ from the default.
-pub(super) fn limit_rows(limits: &Limits) -> Vec<(String, String, bool)> {
+/// Returns all limits, with the files that set them.
+pub(super) fn limit_rows(limits: &Limits, source: Option<&Grant>) -> Vec<LimitRow> {
+    let own_keys = source
+        .map(|grant| grant.limits.set_keys())
+        .unwrap_or_default();
     let amounts = limits.amounts().zip(Limits::DEFAULT.amounts());
     amounts
-        .map(|((key, own), (_, default))| (key.to_owned(), own.to_string(), own != default))
+        .map(|((key, value), (_, default))| LimitRow {
+            key: key.to_owned(),
+            value: value.to_string(),
+            source: if own_keys.contains(&key) {
+                LimitSource::Grant
+            } else if value == default {
+                LimitSource::BuiltIn
+            } else {
+                LimitSource::Server
+            },
+        })
         .collect()
+}
+
+/// Returns the usage of a plugin's recent calls. Returns `None` if there were none.
+pub(super) fn usage_summary(usage: &RecentUsage, limits: &Limits) -> Option<UsageSummary> {
+    let suggestion = usage.suggest()?;
+    let CallUsage {
+        fuel, wall, memory, ..
+    } = usage.maximum();
+    let row = |key, used: u64, limit: u64, show: fn(u64) -> String| UsageRow {
+        key,
+        used: show(used),
+        limit: show(limit),
+        percent: used
+            .saturating_mul(100)
+            .checked_div(limit)
+            .unwrap_or_default(),
+    };
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let bytes = |amount| ByteSize::b(amount).display().iec().to_string();
+    Some(UsageSummary {
+        calls: suggestion.calls,
+        stopped: suggestion.stopped,
+        rows: vec![
+            row("fuel", fuel, limits.fuel, format_thousands),
+            row("timeout", millis(wall), millis(limits.timeout), |time| {
+                humantime::format_duration(Duration::from_millis(time)).to_string()
+            }),
+            row("memory", memory, limits.memory.as_u64(), bytes),
+        ],
+        suggestion: suggestion.grant_line(),
+    })
+}
+
+/// Returns the row of an offered item.
+pub(super) fn offer_row(name: &str, title: Option<&str>, description: Option<&str>) -> OfferRow {
+    let clean = |text: &str| clean_line(text, MAX_LINE_BYTES);
+    OfferRow {
+        name: clean(name),
+        title: title.map(clean),
+        description: description.map(clean),
+    }
 }
 
 /// Returns a line of the audit log for people.
