@@ -1,6 +1,6 @@
-//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `toolchains`,
-//! `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`, `fuzz`, `miri`,
-//! `measure`.
+//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `packages`,
+//! `toolchains`, `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`, `fuzz`,
+//! `miri`, `measure`.
 
 #![allow(
     clippy::print_stdout,
@@ -22,6 +22,7 @@ mod languages;
 mod measure;
 mod miri;
 mod nextest;
+mod packages;
 mod program;
 mod progress;
 mod prometheus;
@@ -63,6 +64,8 @@ enum Command {
     /// Build the plugins of each language from its template, and call every tool through an
     /// official client
     Languages(languages::LanguageOptions),
+    /// Call the packages of npm and PyPI that people use in plugins, and write the table of the book
+    Packages(packages::PackageOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
     /// tool
     Toolchains,
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&workspace, &options),
         Command::Clients(options) => clients::run_command(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
+        Command::Packages(options) => packages::run(&workspace, &options),
         Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
