@@ -149,9 +149,15 @@ fn write_tables(root: &Path, rows: &[PackageRow]) -> Result<()> {
             continue;
         }
         let (pure, working) = page::count_pure(&rows);
-        println!("{}: {working} of {pure} pure packages work", registry.title());
+        println!(
+            "{}: {working} of {pure} pure packages work",
+            registry.title()
+        );
         if working * 5 < pure * 4 {
-            bail!("fewer than four in five pure packages of {} work", registry.title());
+            bail!(
+                "fewer than four in five pure packages of {} work",
+                registry.title()
+            );
         }
         page::write(root, registry, &rows)?;
     }

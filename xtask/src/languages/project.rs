@@ -62,8 +62,7 @@ impl PluginProject {
         let mut new = Command::new(server);
         new.arg("new").arg(folder).args(["--language", language]);
         new.args(option);
-        run_quietly(&mut new)
-            .with_context(|| format!("`toolbay new {}`", folder.display()))?;
+        run_quietly(&mut new).with_context(|| format!("`toolbay new {}`", folder.display()))?;
         for installed in INSTALLATION_FOLDERS {
             if before.join(installed).exists() {
                 move_folder(&before.join(installed), &folder.join(installed))?;

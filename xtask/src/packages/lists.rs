@@ -51,10 +51,16 @@ fn parse(registry: PackageRegistry, text: &str) -> Result<Vec<PackageRow>> {
     for (index, row) in rows.iter_mut().enumerate() {
         row.registry = registry;
         let letter = if row.is_client() { 'c' } else { 'p' };
-        let name = row.name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let name = row
+            .name
+            .to_lowercase()
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         row.id = format!("{letter}{index}_{name}");
         if row.is_client() != (index >= clients) || row.is_client() != row.result.is_some() {
-            bail!("{}: a [[client]], and no other row, has `over` and `result`", row.name);
+            bail!(
+                "{}: a [[client]], and no other row, has `over` and `result`",
+                row.name
+            );
         }
         if row.instead.is_some() && row.fails.is_some() {
             bail!("{}: `instead` and `fails` exclude each other", row.name);
@@ -129,7 +135,10 @@ mod tests {
     fn rows_are_selected() {
         let all: String = ["a", "b", "c", "d", "e"].map(|name| row(name, "")).concat();
         let chosen = |rows: Vec<PackageRow>| {
-            rows.into_iter().map(|row| row.name).collect::<Vec<_>>().join("")
+            rows.into_iter()
+                .map(|row| row.name)
+                .collect::<Vec<_>>()
+                .join("")
         };
         assert_eq!(chosen(sample(named(&all), 2)), "bd");
         assert_eq!(chosen(sample(named(&all), 9)), "abcde");

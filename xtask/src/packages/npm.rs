@@ -34,8 +34,8 @@ process.exit(0);
 /// Adds the packages to the project's `package.json`.
 pub(super) fn require_packages(folder: &Path, rows: &[&PackageRow]) -> Result<String> {
     let path = folder.join("package.json");
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("failed to read {}", path.display()))?;
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
     let mut manifest: Value = serde_json::from_str(&text)?;
     let packages = manifest
         .get_mut("devDependencies")

@@ -54,7 +54,12 @@ fn text(registry: PackageRegistry, rows: &[&PackageRow]) -> String {
     );
     for row in sorted(clients) {
         let over = row.over.as_deref().unwrap_or_default();
-        text += &format!("| {} | {} | `{over}` | {} |\n", row.name, row.version, cell(row));
+        text += &format!(
+            "| {} | {} | `{over}` | {} |\n",
+            row.name,
+            row.version,
+            cell(row)
+        );
     }
     text += &format!(
         "\nThese {} packages cannot be in a plugin:\n\n| package | version | the error names |\n| --- | --- | --- |\n",
@@ -126,10 +131,8 @@ mod tests {
         let page = fs::read_to_string(root.join(PAGE)).unwrap();
         let rows = lists::read(root).unwrap();
         for registry in [PackageRegistry::Npm, PackageRegistry::Pypi] {
-            let rows: Vec<&PackageRow> = rows
-                .iter()
-                .filter(|row| row.registry == registry)
-                .collect();
+            let rows: Vec<&PackageRow> =
+                rows.iter().filter(|row| row.registry == registry).collect();
             let tables = text(registry, &rows);
             assert!(
                 page.contains(tables.trim()),

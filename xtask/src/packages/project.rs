@@ -103,12 +103,14 @@ impl PackageProject {
             fs::remove_file(&output).map_err(|error| error.to_string())?;
         }
         for line in &self.project.manifest.build {
-            machine.run_in_project(&self.project, line).map_err(|error| {
-                // The first line has the exit status.
-                let text = error.root_cause().to_string();
-                text.split_once('\n')
-                    .map_or_else(|| text.clone(), |(_, output)| output.to_owned())
-            })?;
+            machine
+                .run_in_project(&self.project, line)
+                .map_err(|error| {
+                    // The first line has the exit status.
+                    let text = error.root_cause().to_string();
+                    text.split_once('\n')
+                        .map_or_else(|| text.clone(), |(_, output)| output.to_owned())
+                })?;
         }
         Ok(output)
     }
@@ -153,12 +155,7 @@ impl PackageProject {
 fn parse_value(line: &str) -> Result<(String, Result<Value, String>)> {
     let mut line: Value =
         serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;
-    let text = |value: Option<&Value>| {
-        value
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let id = text(line.get("id"));
     let value = line.get_mut("value").map(Value::take);
     Ok((id, value.ok_or_else(|| text(line.get("error")))))

@@ -50,7 +50,10 @@ pub(super) fn require_packages(folder: &Path, rows: &[&PackageRow]) -> Result<St
         .collect();
     include.sort_unstable();
     include.dedup();
-    append("plugin.toml", &format!("\n[python]\ninclude = {include:?}\n"))?;
+    append(
+        "plugin.toml",
+        &format!("\n[python]\ninclude = {include:?}\n"),
+    )?;
     Ok(requirements)
 }
 
@@ -61,7 +64,10 @@ pub(super) fn write_sources(folder: &Path, rows: &[&PackageRow]) -> Result<()> {
     fs::create_dir_all(&sources)?;
     let mut app = "import json\n\nfrom toolbay import tool\n".to_owned();
     for row in rows {
-        fs::write(sources.join(format!("package_{}.py", row.id)), module_source(row))?;
+        fs::write(
+            sources.join(format!("package_{}.py", row.id)),
+            module_source(row),
+        )?;
         app += &tool_source(&row.id);
     }
     fs::write(sources.join("app.py"), app)?;
@@ -74,10 +80,7 @@ fn module_source(row: &PackageRow) -> String {
         return row.code.clone();
     }
     let (imports, body) = row.split_imports();
-    let body: String = body
-        .lines()
-        .map(|line| format!("    {line}\n"))
-        .collect();
+    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
     format!("{imports}\n\ndef call(base):\n{body}")
 }
 

@@ -111,10 +111,19 @@ impl PackageRow {
 
     /// Splits the code into the lines of its imports and the rest.
     pub(super) fn split_imports(&self) -> (String, String) {
-        let is_import =
-            |line: &&str| line.starts_with("import ") || line.starts_with("from ") || line.is_empty();
-        let imports: String = self.code.split_inclusive('\n').take_while(is_import).collect();
-        let rest = self.code.get(imports.len()..).unwrap_or_default().to_owned();
+        let is_import = |line: &&str| {
+            line.starts_with("import ") || line.starts_with("from ") || line.is_empty()
+        };
+        let imports: String = self
+            .code
+            .split_inclusive('\n')
+            .take_while(is_import)
+            .collect();
+        let rest = self
+            .code
+            .get(imports.len()..)
+            .unwrap_or_default()
+            .to_owned();
         (imports, rest)
     }
 
@@ -146,7 +155,10 @@ mod tests {
             )
         );
         assert_eq!(row("return 1"), (String::new(), "return 1".to_owned()));
-        assert_eq!(row("import 'a';"), ("import 'a';".to_owned(), String::new()));
+        assert_eq!(
+            row("import 'a';"),
+            ("import 'a';".to_owned(), String::new())
+        );
     }
 
     #[test]

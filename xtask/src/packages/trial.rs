@@ -118,28 +118,54 @@ impl PackageTrials<'_> {
         Ok(verdicts)
     }
 
-    /// Tries rows in one plugin. If it is not built or not loaded, tries each half.
+    /// Tries rows in one plugin, without those that keep it from being built. If the plugin is not
+    /// loaded, tries each half.
     fn try_together<'a>(
         &self,
         project: &PackageProject,
         rows: &[&'a PackageRow],
     ) -> Result<Vec<RowVerdict<'a>>> {
-        let plugin = match project.build(&self.machine, rows) {
-            Ok(output) => self.load(&output),
-            Err(text) => Err(text),
-        };
-        let text = match plugin {
-            Ok(folder) => return self.call(project, &folder, rows),
-            Err(text) => text,
-        };
-        match halves(rows) {
-            Some((first, second)) => {
-                let mut verdicts = self.try_together(project, first)?;
-                verdicts.extend(self.try_together(project, second)?);
-                Ok(verdicts)
+        let mut verdicts = Vec::new();
+        let mut buildable = rows.to_vec();
+        let mut built = project.build(&self.machine, rows);
+        if let (Err(_), Some((first, second))) = (&built, halves(rows)) {
+            buildable = self.find_buildable(project, first, &mut verdicts);
+            buildable.extend(self.find_buildable(project, second, &mut verdicts));
+            if buildable.is_empty() {
+                return Ok(verdicts);
             }
-            None => Ok(failures(rows, FailedStep::Build, &text)),
+            built = project.build(&self.machine, &buildable);
         }
+        let plugin = built.and_then(|output| self.load(&output));
+        match (plugin, halves(&buildable)) {
+            (Ok(folder), _) => verdicts.extend(self.call(project, &folder, &buildable)?),
+            (Err(_), Some((first, second))) => {
+                verdicts.extend(self.try_together(project, first)?);
+                verdicts.extend(self.try_together(project, second)?);
+            }
+            (Err(text), None) => verdicts.extend(failures(&buildable, FailedStep::Build, &text)),
+        }
+        Ok(verdicts)
+    }
+
+    /// Returns the rows with which a plugin is built. A build is faster than the compilation of its
+    /// plugin.
+    fn find_buildable<'a>(
+        &self,
+        project: &PackageProject,
+        rows: &[&'a PackageRow],
+        verdicts: &mut Vec<RowVerdict<'a>>,
+    ) -> Vec<&'a PackageRow> {
+        let Err(text) = project.build(&self.machine, rows) else {
+            return rows.to_vec();
+        };
+        let Some((first, second)) = halves(rows) else {
+            verdicts.extend(failures(rows, FailedStep::Build, &text));
+            return Vec::new();
+        };
+        let mut found = self.find_buildable(project, first, verdicts);
+        found.extend(self.find_buildable(project, second, verdicts));
+        found
     }
 
     /// Puts a plugin into a new plugin folder, and compiles it.
@@ -194,7 +220,11 @@ impl PackageTrials<'_> {
             };
             let expected = reference.remove(&row.id);
             let requests = [server.take_requests(), sent];
-            verdicts.push((*row, FailedStep::Call, judge(row, value, expected, &requests)));
+            verdicts.push((
+                *row,
+                FailedStep::Call,
+                judge(row, value, expected, &requests),
+            ));
         }
         client.stop()?;
         Ok(verdicts)
@@ -216,7 +246,9 @@ fn judge(
     };
     let expected = match expected {
         Some(Ok(expected)) => expected,
-        Some(Err(text)) => return CallVerdict::Fails(format!("the reference program fails: {text}")),
+        Some(Err(text)) => {
+            return CallVerdict::Fails(format!("the reference program fails: {text}"));
+        }
         None => return CallVerdict::Fails("the reference program has no value".to_owned()),
     };
     let listed = row.result.as_ref().map(|result| json!(result));

@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn values_are_compared() {
-        assert_eq!(compare("value", &json!({"a": 1}), &json!({"a": 1})), CallVerdict::Works);
+        assert_eq!(
+            compare("value", &json!({"a": 1}), &json!({"a": 1})),
+            CallVerdict::Works
+        );
         let CallVerdict::Differs(text) = compare("value", &json!([1]), &json!(["1"])) else {
             panic!("they are equal");
         };
@@ -128,9 +131,8 @@ mod tests {
     #[test]
     fn a_package_with_native_code_is_refused_by_the_build_in_one_line() {
         let row = row(PackageRegistry::Pypi, "instead = \"json\"");
-        let refusal = |step, text: &str| {
-            contradiction(&row, step, &CallVerdict::Fails(text.to_owned()))
-        };
+        let refusal =
+            |step, text: &str| contradiction(&row, step, &CallVerdict::Fails(text.to_owned()));
         assert_eq!(refusal(FailedStep::Build, "app.py:1: use json\n"), None);
         assert!(refusal(FailedStep::Call, "use json").is_some());
         assert!(refusal(FailedStep::Build, "Traceback\nuse json").is_some());
