@@ -71,7 +71,8 @@ impl PackageProject {
             PackageRegistry::Pypi => ".venv",
         });
         run_once(&installed.join("toolbay-stamp"), &inputs, || {
-            if installed.exists() {
+            // npm removes what is no longer required. pip does not.
+            if registry == PackageRegistry::Pypi && installed.exists() {
                 fs::remove_dir_all(&installed)?;
             }
             println!("Installing {} packages of {}", rows.len(), registry.title());

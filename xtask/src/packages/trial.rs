@@ -65,10 +65,10 @@ impl PackageTrials<'_> {
                     judge(self.try_group(&project, &group)?);
                 }
             }
-            // Packages with native code are large, and all of them have versions that agree.
+            // The versions that packages need of others must agree only within a group.
             PackageRegistry::Pypi => {
                 for (index, group) in groups(rows).into_iter().enumerate() {
-                    judge(self.install_and_try(&format!("{name}-{index}"), &group)?);
+                    judge(self.install_and_try(&format!("{name}-g{index}"), &group)?);
                 }
             }
         }
