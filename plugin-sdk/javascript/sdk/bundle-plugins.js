@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
-import { ALIASES, GLOBALS } from './global-modules.js';
+import { GLOBALS } from './global-modules.js';
 
 const SDK = dirname(fileURLToPath(import.meta.url));
 
@@ -39,11 +39,8 @@ const INSTEAD = {
 };
 const instead = (name) => INSTEAD[name] ?? 'take a package that needs only the language';
 
-/** A use of the global object. */
-const ALIAS = new RegExp(`(?<![.\\w$])(?:${ALIASES.join('|')})\\b`);
-
-const isPackage = (file) => /[\\/]node_modules[\\/]/.test(file);
-const isOurs = (file) => resolve(file).startsWith(SDK);
+export const isPackage = (file) => /[\\/]node_modules[\\/]/.test(file);
+export const isOurs = (file) => resolve(file).startsWith(SDK);
 
 /**
  * Provides modules of Node. `missing` collects the modules that a package imports and that
@@ -157,24 +154,6 @@ function grouped() {
   const files = new Map();
   for (const [name, file] of Object.entries(GLOBALS)) files.set(file, [...(files.get(file) ?? []), name]);
   return files;
-}
-
-/**
- * Returns the globals that files reach through the global object, as in `globalThis.URL` or
- * `const { fetch } = self`.
- */
-export async function aliased(inputs) {
-  const used = new Set();
-  for (const input of inputs) {
-    if (!existsSync(input) || isOurs(input) || !/\.[cm]?[jt]sx?$/.test(input)) continue;
-    const text = await readFile(input, 'utf8');
-    if (!ALIAS.test(text)) continue;
-    for (const name of Object.keys(GLOBALS)) {
-      const use = new RegExp(`\\.${name}\\b|['"]${name}['"]|\\{[^{}]*\\b${name}\\b[^{}]*\\}\\s*=`);
-      if (use.test(text)) used.add(name);
-    }
-  }
-  return [...used].sort();
 }
 
 /** Returns a module that sets these names on the global object. */
