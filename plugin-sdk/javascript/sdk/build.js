@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire, SourceMap } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { freeNames } from './bundle-names.js';
+import { freeNames, problemOf } from './bundle-names.js';
 import { globals, importChain, installed, isOurs, isPackage, nodeModules, ownModules } from './bundle-plugins.js';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
@@ -83,11 +83,10 @@ async function bundledNames() {
   };
   const isAuthors = (file) => existsSync(file) && !isPackage(file) && !isOurs(file);
   const { used, unknown } = freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOurs: (file) => file === undefined || isOurs(file) });
-  const errors = unknown.map(async ({ name, advice: instead, file, line, column }) => {
+  const errors = unknown.map(async ({ file, line, column, ...one }) => {
     const lineText = (await readFile(file, 'utf8')).split(/\r?\n/)[line] ?? '';
-    const location = { file: relative('.', file), line: line + 1, column: Buffer.byteLength(lineText.slice(0, column)), length: name.length, lineText };
-    const text = instead === undefined ? `\`${name}\` is not defined` : `A plugin does not have \`${name}\`: ${instead}`;
-    return { text, location };
+    const location = { file: relative('.', file), line: line + 1, column: Buffer.byteLength(lineText.slice(0, column)), length: one.name.length, lineText };
+    return { text: problemOf(one), location };
   });
   return { used, unknown: await Promise.all(errors) };
 }

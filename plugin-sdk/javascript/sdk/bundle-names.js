@@ -13,7 +13,7 @@ const PLAIN = new Set(['type', 'start', 'end', 'loc', 'range', 'raw', 'value', '
  * these packages, which the project installs.
  *
  * `used` are the globals that are reached through the global object, and `unknown` the places of
- * the author's names that are not defined anywhere.
+ * the author's names that are not defined anywhere. `free` are all names that the text does not define.
  */
 export function freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOurs }) {
   const tree = acorn.parse(text, { ecmaVersion: 'latest', sourceType: 'module', locations: true, ranges: true });
@@ -41,7 +41,12 @@ export function freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOur
     }
   }
   const unknown = unknownNames(undefinedNames.filter(({ identifier }) => !set.has(identifier.name)), parents, place, isAuthors);
-  return { used: [...used].sort(), unknown };
+  return { used: [...used].sort(), unknown, free: [...new Set(free.map(({ identifier }) => identifier.name))] };
+}
+
+/** Returns the message for an unknown name. */
+export function problemOf({ name, advice }) {
+  return advice === undefined ? `\`${name}\` is not defined` : `A plugin does not have \`${name}\`: ${advice}`;
 }
 
 /** Returns each author's use of a name that is not defined, except for those that a check precedes. */

@@ -39,6 +39,11 @@ const INSTEAD = {
 };
 const instead = (name) => INSTEAD[name] ?? 'take a package that needs only the language';
 
+/** Returns the message for a module of Node that a plugin does not have. */
+export function nodeModuleProblem(name) {
+  return Object.hasOwn(NODE_MODULES, name) ? undefined : `A plugin does not have Node's module "${name}": ${instead(name)}`;
+}
+
 export const isPackage = (file) => /[\\/]node_modules[\\/]/.test(file);
 export const isOurs = (file) => resolve(file).startsWith(SDK);
 
@@ -68,7 +73,7 @@ export function nodeModules(missing) {
         }
         if (!isNode && !isPackage(importer) && existsSync(join('node_modules', name))) return undefined;
         if (!isPackage(importer)) {
-          return { errors: [{ text: `A plugin does not have Node's module "${name}": ${instead(name)}` }] };
+          return { errors: [{ text: nodeModuleProblem(name) }] };
         }
         missing.set(`${name} ${importer}`, { name, importer: relative('.', importer) });
         return { path: name, namespace: 'missing', sideEffects: false };
