@@ -1,7 +1,7 @@
 // Free names of the bundle: which globals it takes from the global object, and which of the
 // author's names nothing defines.
 
-import { ENGINE_GLOBALS, GLOBALS, MISSING_GLOBALS } from './global-modules.js';
+import { ENGINE_GLOBALS, GLOBALS, MEMBERS, MISSING_GLOBALS } from './global-modules.js';
 
 /** Fields of syntax nodes that contain no nodes. */
 const PLAIN = new Set(['type', 'start', 'end', 'loc', 'range', 'raw', 'value', 'operator', 'kind', 'name']);
@@ -32,6 +32,9 @@ export function freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOur
   const unclear = new Set(uses.escapes.map((node) => place(node)?.file).filter((file) => !isOurs(file)));
   const undefinedNames = free.filter(({ identifier: { name } }) => !ENGINE_GLOBALS.has(name) && !Object.hasOwn(GLOBALS, name));
   const set = new Set(uses.members.map(({ name }) => name));
+  for (const { name, node } of mentions(parents)) {
+    if (Object.hasOwn(MEMBERS, name) && !used.has(name) && !isOurs(place(node)?.file)) used.add(name);
+  }
   if (unclear.size > 0) {
     const isNeeded = new Set([...Object.keys(GLOBALS), ...undefinedNames.map(({ identifier }) => identifier.name)]);
     for (const { name, node } of mentions(parents)) {

@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
-import { GLOBALS } from './global-modules.js';
+import { GLOBALS, MEMBERS } from './global-modules.js';
 
 const SDK = dirname(fileURLToPath(import.meta.url));
 
@@ -161,10 +161,13 @@ function grouped() {
   return files;
 }
 
-/** Returns a module that sets these names on the global object. */
+/** Returns a module that sets these names on the global object, or on another global. */
 export function installed(names) {
   return names
-    .map((name) => `import { ${name} } from './${GLOBALS[name]}';\nglobalThis.${name} ??= ${name};\n`)
+    .map((name) => {
+      const { owner = 'globalThis', file = GLOBALS[name] } = MEMBERS[name] ?? {};
+      return `import { ${name} } from './${file}';\n${owner}.${name} ??= ${name};\n`;
+    })
     .join('');
 }
 

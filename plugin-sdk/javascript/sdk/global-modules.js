@@ -55,9 +55,13 @@ export const GLOBALS = {
   ]),
   structuredClone: 'web/structured-clone.js',
   Buffer: 'web/buffer.js',
+  CryptoKey: 'web/crypto-key.js',
   navigator: 'web/navigator.js',
   process: 'node/process.js',
 };
+
+/** Members of globals that are large, and that the build adds if something names them: the global and the module. */
+export const MEMBERS = { subtle: { owner: 'crypto', file: 'web/subtle.js' } };
 
 /** The globals of the engine, and those that the SDK sets in every plugin. */
 export const ENGINE_GLOBALS = new Set(

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { builtinModules, createRequire } from 'node:module';
 import { relative, resolve as absolute } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { freeNames, problemOf } from './bundle-names.js';
 import { isOurs, isPackage, nodeModuleProblem } from './bundle-plugins.js';
 import { GLOBALS } from './global-modules.js';
@@ -38,6 +38,10 @@ export async function resolve(specifier, context, next) {
   try {
     return await next(specifier, context);
   } catch (error) {
+    // The SDK can be a link, from whose target the project's packages are not found.
+    if (!/^[.\/]|:/.test(specifier) && context.parentURL?.startsWith('file:') && isOurs(fileURLToPath(context.parentURL))) {
+      return next(specifier, { ...context, parentURL: pathToFileURL(absolute('package.json')).href });
+    }
     // As the build does, and TypeScript's own resolution.
     if (!/^\.{1,2}\//.test(specifier) || error.code === 'ERR_INVALID_MODULE_SPECIFIER') throw error;
     for (const ending of ['.ts', '.js', '/index.ts', '/index.js']) {
