@@ -9,6 +9,7 @@ import { createRequire, SourceMap } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { freeNames, problemOf } from './bundle-names.js';
+import { reproducibleRuntime } from './runtime.js';
 import { globals, importChain, installed, isOurs, isPackage, nodeModules, ownModules } from './bundle-plugins.js';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
@@ -193,8 +194,8 @@ async function componentized() {
       world: 'built',
       jsSource: disguised(withOffers(source)),
       jsPath: bundle,
-      // Toolbay's engine has no asynchronous calls between components.
-      sync: true,
+      // Toolbay has no asynchronous calls between components.
+      ...engine(),
     });
     return undisguised(component);
   } catch (error) {
@@ -212,6 +213,17 @@ async function componentized() {
 function withOffers(source) {
   const at = source.lastIndexOf(OFFERS);
   return source.slice(0, at) + offers + source.slice(at + OFFERS.length);
+}
+
+/** Returns the option for the engine that makes two builds of the same source equal, or for that of componentize-qjs. */
+function engine() {
+  const native = Object.keys(createRequire(import.meta.url).cache).find((file) => file.endsWith('.node') && file.includes('componentize-qjs'));
+  try {
+    return { runtimeBytes: reproducibleRuntime(native, 'build') };
+  } catch (error) {
+    console.error(`note: two builds of this source will differ: the engine of componentize-qjs is not known to the SDK (${error.message})`);
+    return { sync: true };
+  }
 }
 
 /** Replaces the names in `text`, if the plugin sends requests. */
