@@ -26,7 +26,6 @@ _PLACE = re.compile(r'^\s*File "(.*)", line (\d+)')
 def run(
     selection: packages.Selection,
     *,
-    sources: Path,
     output: Path,
     wit: Path,
     world: str,
@@ -52,10 +51,12 @@ def run(
         (folder / startup.FILE_NAME).write_bytes(library)
         # `componentize-py` adds the packages of this environment to its path. They are in the archive.
         (stage / "environment/lib/site-packages").mkdir(parents=True)
+        # So are the plugin's modules, below the same path. Python would list other files in their folder too.
+        (stage / "sources").mkdir()
         part = stage / "component.wasm"
         command = [
             *(_program(), "--wit-path", str(wit), "--world", world, "componentize"),
-            *("--python-path", str(sources), "--python-path", str(folder), "toolbay_guest.start"),
+            *("--python-path", str(stage / "sources"), "--python-path", str(folder), "toolbay_guest.start"),
             *("--output", str(part)),
         ]
         environment = {**os.environ, "VIRTUAL_ENV": str(stage / "environment"), "RUST_BACKTRACE": "0"}
@@ -63,7 +64,6 @@ def run(
         if result.returncode != 0:
             raise BuildError(shortened(result.stderr or result.stdout))
         output.parent.mkdir(parents=True, exist_ok=True)
-        # Not in place: a server may be reading the file of the previous build.
         part.write_bytes(snapshot.normalized(part.read_bytes(), guard=digest[4:8]))
         shutil.copyfile(part, output)
 
