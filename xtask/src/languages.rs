@@ -14,7 +14,9 @@ use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::CargoWorkspace;
 
-use self::project::{BuildEnvironment, PluginProject};
+use self::project::{
+    BuildEnvironment, INSTALLATION_FOLDERS, PluginProject, create_folder, recreate_folder,
+};
 use self::table::{OperationTime, PluginMeasurement};
 use crate::clients;
 use crate::tally::TestCounts;
@@ -66,10 +68,6 @@ pub(crate) enum Language {
     /// With the Kotlin compiler
     Kotlin,
 }
-
-/// The folders that the setup of a project installs into. They are large and the same for all
-/// projects of a language.
-const INSTALLATION_FOLDERS: [&str; 3] = [".venv", "node_modules", "packages"];
 
 /// The results of an earlier run that are reused. Downloads are always reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -289,27 +287,7 @@ impl<'a> LanguageBuilder<'a> {
         option: Option<&str>,
     ) -> Result<PluginProject> {
         let folder = self.folders.projects.join(name);
-        let before = self.folders.projects.join(format!("{name}.before"));
-        if folder.exists() {
-            recreate_folder(&before)?;
-            move_folder(&folder, &before)?;
-        }
-        let mut new = Command::new(self.server);
-        new.arg("new")
-            .arg(&folder)
-            .args(["--language", &language.name()]);
-        new.args(option);
-        project::run_quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
-        for installed in INSTALLATION_FOLDERS {
-            if before.join(installed).exists() {
-                move_folder(&before.join(installed), &folder.join(installed))?;
-            }
-        }
-        if before.exists() {
-            fs::remove_dir_all(&before)
-                .with_context(|| format!("failed to remove {}", before.display()))?;
-        }
-        PluginProject::read(&folder)
+        PluginProject::create(self.server, &folder, &language.name(), option)
     }
 
     /// Runs a project's commands, copies the output into the plugin folder, and compiles the
@@ -453,24 +431,6 @@ impl Drop for LinkedPackages {
             let _ = fs::remove_file(link);
         }
     }
-}
-
-fn move_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to)
-        .with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
-}
-
-fn create_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))
-}
-
-/// Creates an empty folder. Removes the existing content.
-fn recreate_folder(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)
-            .with_context(|| format!("failed to empty {}", folder.display()))?;
-    }
-    create_folder(folder)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `five-tools`,
-//! `loop`, `toolchains`, `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`,
-//! `fuzz`, `miri`, `measure`.
+//! The project's own commands: `cargo xtask build`, `test`, `clients`, `languages`, `packages`,
+//! `five-tools`, `loop`, `toolchains`, `conformance`, `demo`, `soak`, `durability`, `stress`,
+//! `bench`, `dist`, `fuzz`, `miri`, `measure`.
 
 #![allow(
     clippy::print_stdout,
@@ -23,6 +23,7 @@ mod languages;
 mod measure;
 mod miri;
 mod nextest;
+mod packages;
 mod program;
 mod progress;
 mod prometheus;
@@ -69,6 +70,8 @@ enum Command {
     FiveTools(authors::FiveToolsOptions),
     /// Measure the time from saving a file until the tool can be called, in each language
     Loop(authors::LoopOptions),
+    /// Call the packages of npm and PyPI that people use in plugins, and write the table of the book
+    Packages(packages::PackageOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
     /// tool
     Toolchains,
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Command::Languages(options) => languages::run(&workspace, &options),
         Command::FiveTools(options) => authors::run_five_tools(&workspace, &options),
         Command::Loop(options) => authors::run_loop(&workspace, &options),
+        Command::Packages(options) => packages::run(&workspace, &options),
         Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),

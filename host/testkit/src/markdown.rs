@@ -1,4 +1,7 @@
-//! Extracts the code blocks of a Markdown page, so that tests can check the code that readers copy.
+//! Extracts the code blocks of a Markdown page, so that tests can check the code that readers copy,
+//! and replaces the generated parts of a page.
+
+use anyhow::{Context, Result, ensure};
 
 /// A fenced code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +102,23 @@ fn parse_fence(line: &str) -> Option<(usize, char, usize, &str)> {
     (length >= 3).then_some((line.len() - bare.len(), mark, length, info.trim()))
 }
 
+/// Returns a page in which `text` replaces the text between the markers of `part`, which are
+/// `<!-- part: begin -->` and `<!-- part: end -->`.
+///
+/// # Errors
+///
+/// Fails if the page lacks a marker or `text` has one.
+pub fn replace_part(page: &str, part: &str, text: &str) -> Result<String> {
+    let begin = format!("<!-- {part}: begin -->\n");
+    let end = format!("<!-- {part}: end -->");
+    let (before, rest) = page
+        .split_once(&begin)
+        .with_context(|| format!("no {}", begin.trim_end()))?;
+    let (_, after) = rest.split_once(&end).with_context(|| format!("no {end}"))?;
+    ensure!(!text.contains("<!--"), "a text with a marker");
+    Ok(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +163,19 @@ mod tests {
             found("- a:\n\n  ```json\n  {\n    \"a\": 1\n }\n  ```\n"),
             [(3, "json".to_owned(), "{\n  \"a\": 1\n}\n".to_owned())]
         );
+    }
+
+    #[test]
+    fn only_what_is_between_the_markers_changes() {
+        let page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n";
+        let new = replace_part(page, "x", "new\n\n").unwrap();
+        assert_eq!(new, "a\n<!-- x: begin -->\n\nnew\n\n<!-- x: end -->\nb\n");
+        assert_eq!(
+            replace_part(&new, "x", "new").unwrap(),
+            new,
+            "the same once more"
+        );
+        assert!(replace_part(page, "y", "").is_err());
+        assert!(replace_part(page, "x", "<!-- x: end -->").is_err());
     }
 }

@@ -5,10 +5,12 @@
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { builtinModules, createRequire, SourceMap } from 'node:module';
-import { basename, dirname, join, resolve } from 'node:path';
+import { createRequire, SourceMap } from 'node:module';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { aliased, globals, importChain, installed, nodeModules, ownModules } from './bundle-plugins.js';
+import { freeNames, problemOf } from './bundle-names.js';
+import { reproducibleRuntime } from './runtime.js';
+import { globals, importChain, installed, isOurs, isPackage, nodeModules, ownModules } from './bundle-plugins.js';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
@@ -24,6 +26,8 @@ const OTHERS = /w4si(?=:(?:clocks|io|http)\/)/g;
 
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
+const { default: acorn } = await load('acorn');
+const { default: eslintScope } = await load('eslint-scope');
 
 /** Maximum number of errors that are shown. */
 const SHOWN_ERRORS = 5;
@@ -55,21 +59,41 @@ async function bundled() {
   const missing = new Map();
   try {
     let { metafile } = await bundledWith([], missing);
-    // Found only in the files that are bundled.
-    const names = await aliased(
-      Object.values(metafile.outputs).flatMap(({ inputs }) =>
-        Object.keys(inputs).filter((file) => inputs[file].bytesInOutput > 0),
-      ),
-    );
-    if (names.length > 0) ({ metafile } = await bundledWith(names, missing));
+    // Found only in the code that is bundled.
+    const { used, unknown } = await bundledNames();
+    if (unknown.length > 0) throw { errors: unknown };
+    if (used.length > 0) ({ metafile } = await bundledWith(used, missing));
     note(metafile, missing);
     return Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
   } catch (error) {
-    const all = error.errors ?? [{ text: error.message }];
+    if (error.errors === undefined) throw error;
+    const all = error.errors;
     const told = await esbuild.formatMessages(all.slice(0, SHOWN_ERRORS).map(explained), { kind: 'error' });
     const rest = all.length > SHOWN_ERRORS ? `and ${all.length - SHOWN_ERRORS} more errors\n` : '';
     return fail(`${main} cannot be bundled\n${told.join('')}${rest}`);
   }
+}
+
+/** Returns the globals that the bundle reaches through the global object, and errors for the author's unknown names. */
+async function bundledNames() {
+  const [text, map] = [await readFile(bundle, 'utf8'), await sourceMap()];
+  const sourceOf = (line, column) => {
+    const { originalSource, originalLine, originalColumn } = map.findEntry(line, column);
+    if (originalSource === undefined) return undefined;
+    return { file: resolve('build', originalSource), line: originalLine, column: originalColumn };
+  };
+  const isAuthors = (file) => existsSync(file) && !isPackage(file) && !isOurs(file);
+  const { used, unknown } = freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOurs: (file) => file === undefined || isOurs(file) });
+  const errors = unknown.map(async ({ file, line, column, ...one }) => {
+    const lineText = (await readFile(file, 'utf8')).split(/\r?\n/)[line] ?? '';
+    const location = { file: relative('.', file), line: line + 1, column: Buffer.byteLength(lineText.slice(0, column)), length: one.name.length, lineText };
+    return { text: problemOf(one), location };
+  });
+  return { used, unknown: await Promise.all(errors) };
+}
+
+async function sourceMap() {
+  return new SourceMap(JSON.parse(await readFile(`${bundle}.map`, 'utf8')));
 }
 
 /** Bundles with `names` as members of the global object. */
@@ -143,12 +167,11 @@ function advice(problem) {
     return 'The top level runs while the plugin is built: await in a handler.';
   }
   if (problem.startsWith('A plugin does not have')) return undefined;
-  const missing = /^Could not resolve "(?:node:)?((?:@[\w.-]+\/)?[\w-][\w.-]*)["/]/.exec(problem)?.[1];
-  if (missing === undefined) return undefined;
-  if (builtinModules.includes(missing)) {
-    return 'A plugin runs without Node: take a package that needs only the language.';
+  if (/^`.*` is not defined$/.test(problem)) {
+    return 'Declare or import it. The page on JavaScript in the book lists the names that a plugin has.';
   }
-  return `A package is added by: npm install --save-dev ${missing}`;
+  const missing = /^Could not resolve "((?:@[\w.-]+\/)?[\w-][\w.-]*)["/]/.exec(problem)?.[1];
+  return missing && `A package is added by: npm install --save-dev ${missing}`;
 }
 
 /** Returns the parts of WASI that the bundle imports. */
@@ -169,10 +192,10 @@ async function componentized() {
     const { component } = await componentize({
       witPath: await disguisedWit(),
       world: 'built',
-      jsSource: disguised(source.replace(OFFERS, offers)),
+      jsSource: disguised(withOffers(source)),
       jsPath: bundle,
-      // Toolbay's engine has no asynchronous calls between components.
-      sync: true,
+      // Toolbay has no asynchronous calls between components.
+      ...engine(),
     });
     return undisguised(component);
   } catch (error) {
@@ -181,9 +204,25 @@ async function componentized() {
       offers = other;
       return componentized();
     }
-    const map = new SourceMap(JSON.parse(await readFile(`${bundle}.map`, 'utf8')));
     const told = error.message.replace(/^.*module evaluation: /, '');
-    return fail(`${main} failed as it was loaded\n${traced(told, map)}`);
+    return fail(`${main} failed as it was loaded\n${traced(told, await sourceMap())}`);
+  }
+}
+
+/** Returns the bundle with the exports of the plugin. The entry is its last part, so other uses of the text are not the build's. */
+function withOffers(source) {
+  const at = source.lastIndexOf(OFFERS);
+  return source.slice(0, at) + offers + source.slice(at + OFFERS.length);
+}
+
+/** Returns the option for the engine that makes two builds of the same source equal, or for that of componentize-qjs. */
+function engine() {
+  const native = Object.keys(createRequire(import.meta.url).cache).find((file) => file.endsWith('.node') && file.includes('componentize-qjs'));
+  try {
+    return { runtimeBytes: reproducibleRuntime(native, 'build') };
+  } catch (error) {
+    console.error(`note: two builds of this source will differ: the engine of componentize-qjs is not known to the SDK (${error.message})`);
+    return { sync: true };
   }
 }
 

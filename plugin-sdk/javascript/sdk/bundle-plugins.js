@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
-import { ALIASES, GLOBALS } from './global-modules.js';
+import { GLOBALS, MEMBERS } from './global-modules.js';
 
 const SDK = dirname(fileURLToPath(import.meta.url));
 
@@ -39,11 +39,13 @@ const INSTEAD = {
 };
 const instead = (name) => INSTEAD[name] ?? 'take a package that needs only the language';
 
-/** A use of the global object. */
-const ALIAS = new RegExp(`(?<![.\\w$])(?:${ALIASES.join('|')})\\b`);
+/** Returns the message for a module of Node that a plugin does not have. */
+export function nodeModuleProblem(name) {
+  return Object.hasOwn(NODE_MODULES, name) ? undefined : `A plugin does not have Node's module "${name}": ${instead(name)}`;
+}
 
-const isPackage = (file) => /[\\/]node_modules[\\/]/.test(file);
-const isOurs = (file) => resolve(file).startsWith(SDK);
+export const isPackage = (file) => /[\\/]node_modules[\\/]/.test(file);
+export const isOurs = (file) => resolve(file).startsWith(SDK);
 
 /**
  * Provides modules of Node. `missing` collects the modules that a package imports and that
@@ -71,7 +73,7 @@ export function nodeModules(missing) {
         }
         if (!isNode && !isPackage(importer) && existsSync(join('node_modules', name))) return undefined;
         if (!isPackage(importer)) {
-          return { errors: [{ text: `A plugin does not have Node's module "${name}": ${instead(name)}` }] };
+          return { errors: [{ text: nodeModuleProblem(name) }] };
         }
         missing.set(`${name} ${importer}`, { name, importer: relative('.', importer) });
         return { path: name, namespace: 'missing', sideEffects: false };
@@ -159,28 +161,13 @@ function grouped() {
   return files;
 }
 
-/**
- * Returns the globals that files reach through the global object, as in `globalThis.URL` or
- * `const { fetch } = self`.
- */
-export async function aliased(inputs) {
-  const used = new Set();
-  for (const input of inputs) {
-    if (!existsSync(input) || isOurs(input) || !/\.[cm]?[jt]sx?$/.test(input)) continue;
-    const text = await readFile(input, 'utf8');
-    if (!ALIAS.test(text)) continue;
-    for (const name of Object.keys(GLOBALS)) {
-      const use = new RegExp(`\\.${name}\\b|['"]${name}['"]|\\{[^{}]*\\b${name}\\b[^{}]*\\}\\s*=`);
-      if (use.test(text)) used.add(name);
-    }
-  }
-  return [...used].sort();
-}
-
-/** Returns a module that sets these names on the global object. */
+/** Returns a module that sets these names on the global object, or on another global. */
 export function installed(names) {
   return names
-    .map((name) => `import { ${name} } from './${GLOBALS[name]}';\nglobalThis.${name} ??= ${name};\n`)
+    .map((name) => {
+      const { owner = 'globalThis', file = GLOBALS[name] } = MEMBERS[name] ?? {};
+      return `import { ${name} } from './${file}';\n${owner}.${name} ??= ${name};\n`;
+    })
     .join('');
 }
 

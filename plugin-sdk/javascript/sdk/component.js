@@ -4,10 +4,12 @@
 import './engine.js';
 import host from 'toolbay:plugin/host@0.2.0';
 import random from 'wasi:random/random@0.2.0';
+import { consoleOf } from './console.js';
 import { failure, inspect, InvalidArguments } from './failure.js';
-import { consoleOf, Host } from './host.js';
+import { Host } from './host.js';
 import { offered } from './offer.js';
 import { startLoop } from './loop.js';
+import { performanceOf } from './performance.js';
 import { settle } from './promise.js';
 import { cryptoOf, generator } from './random.js';
 import { refuseLocales } from './web/locale.js';
@@ -26,6 +28,8 @@ let draw = Math.random;
 
 refuseLocales();
 Math.random = () => draw();
+const { performance, begin } = performanceOf(globalThis.performance);
+globalThis.performance = performance;
 globalThis.crypto = cryptoOf(entropy);
 globalThis.console = consoleOf({ log: (level, message) => built && ours.log(level, message) });
 
@@ -45,6 +49,7 @@ export function serve(exported, expected) {
 function run(find, input) {
   built = true;
   draw = generator(entropy);
+  begin();
   startLoop();
   try {
     const one = find();

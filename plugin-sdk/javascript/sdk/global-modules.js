@@ -55,14 +55,55 @@ export const GLOBALS = {
   ]),
   structuredClone: 'web/structured-clone.js',
   Buffer: 'web/buffer.js',
+  CryptoKey: 'web/crypto-key.js',
   navigator: 'web/navigator.js',
   process: 'node/process.js',
 };
 
-/** Other names of the global object. */
-export const ALIASES = ['global', 'globalThis', 'self'];
+/** Members of globals that are large, and that the build adds if something names them: the global and the module. */
+export const MEMBERS = { subtle: { owner: 'crypto', file: 'web/subtle.js' } };
+
+/** The globals of the engine, and those that the SDK sets in every plugin. */
+export const ENGINE_GLOBALS = new Set(
+  `AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date
+  DisposableStack Error EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array
+  Int32Array Int8Array Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set
+  SharedArrayBuffer String SuppressedError Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array
+  Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa console crypto decodeURI decodeURIComponent encodeURI
+  encodeURIComponent escape eval globalThis isFinite isNaN parseFloat parseInt performance queueMicrotask undefined
+  unescape`.split(/\s+/),
+);
+
+const PAGE = 'a plugin has no page';
+const FILES = 'a plugin has no files: import what it needs, such as a JSON file, so that the build includes it';
+const STATE = "state is kept by `open` of 'toolbay/keyvalue'";
+const LOCALES = 'the engine has no locale data: format the value in the code, or take a package that brings its own data';
+
+/** Names that exist elsewhere, and what to use instead. */
+export const MISSING_GLOBALS = {
+  ...advice(PAGE, ['document', 'history', 'location', 'screen', 'window', 'DOMParser', 'Element', 'HTMLElement', 'Image', 'Node']),
+  ...advice(FILES, ['__dirname', '__filename', 'FileReader']),
+  ...advice(STATE, ['localStorage', 'sessionStorage', 'indexedDB', 'caches']),
+  ...advice('ask the user with `host.ask`', ['alert', 'confirm', 'prompt']),
+  ...advice('a plugin has one thread', ['Atomics', 'BroadcastChannel', 'MessageChannel', 'MessagePort', 'SharedWorker', 'Worker']),
+  ...advice('use `fetch`', ['EventSource', 'WebSocket', 'XMLHttpRequest']),
+  ...advice('take a package such as fflate', ['CompressionStream', 'DecompressionStream']),
+  ...advice('a plugin runs neither in Deno nor in Bun', ['Bun', 'Deno']),
+  Intl: LOCALES,
+  Temporal: 'use `Date`, or take a package such as temporal-polyfill',
+  WebAssembly: 'a plugin cannot load WebAssembly: take a package that is written in JavaScript',
+  exports: 'write `export`',
+  module: 'write `export`',
+  require: 'write `import`',
+  requestAnimationFrame: 'use `setTimeout`',
+};
 
 /** Returns the rows of the globals that one module provides. */
 function rows(file, names) {
   return Object.fromEntries(names.map((name) => [name, file]));
+}
+
+/** Returns rows of names with the same advice. */
+function advice(text, names) {
+  return Object.fromEntries(names.map((name) => [name, text]));
 }

@@ -1,15 +1,140 @@
 // The globals of a plugin, in addition to those of the language. For `types` in
 // tsconfig.json.
 
-declare const console: Record<'debug' | 'log' | 'info' | 'warn' | 'error' | 'trace', (...values: unknown[]) => void>;
+/** Writes to the host's log. */
+declare const console: Record<
+  'debug' | 'dir' | 'dirxml' | 'error' | 'group' | 'groupCollapsed' | 'info' | 'log' | 'table' | 'trace' | 'warn',
+  (...values: unknown[]) => void
+> & {
+  assert(condition?: unknown, ...values: unknown[]): void;
+  clear(): void;
+  count(label?: string): void;
+  countReset(label?: string): void;
+  groupEnd(): void;
+  time(label?: string): void;
+  timeEnd(label?: string): void;
+  timeLog(label?: string, ...values: unknown[]): void;
+};
+
+type BufferSource = ArrayBuffer | ArrayBufferView;
+
+interface CryptoKey {
+  readonly type: 'private' | 'public' | 'secret';
+  readonly extractable: boolean;
+  readonly algorithm: any;
+  readonly usages: KeyUsage[];
+}
+
+declare const CryptoKey: { prototype: CryptoKey };
+
+interface CryptoKeyPair {
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
+}
+
+type KeyUsage = 'decrypt' | 'deriveBits' | 'deriveKey' | 'encrypt' | 'sign' | 'unwrapKey' | 'verify' | 'wrapKey';
+type Algorithm = string | { name: string; [parameter: string]: any };
+type KeyFormat = 'jwk' | 'pkcs8' | 'raw' | 'spki';
+
+interface SubtleCrypto {
+  digest(algorithm: Algorithm, data: BufferSource): Promise<ArrayBuffer>;
+  encrypt(algorithm: Algorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  decrypt(algorithm: Algorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  sign(algorithm: Algorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  verify(algorithm: Algorithm, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
+  deriveBits(algorithm: Algorithm, key: CryptoKey, length?: number | null): Promise<ArrayBuffer>;
+  deriveKey(algorithm: Algorithm, key: CryptoKey, derived: Algorithm, extractable: boolean, usages: KeyUsage[]): Promise<CryptoKey>;
+  generateKey(algorithm: Algorithm, extractable: boolean, usages: KeyUsage[]): Promise<any>;
+  importKey(format: KeyFormat, data: any, algorithm: Algorithm, extractable: boolean, usages: KeyUsage[]): Promise<CryptoKey>;
+  exportKey(format: KeyFormat, key: CryptoKey): Promise<any>;
+  wrapKey(format: KeyFormat, key: CryptoKey, wrappingKey: CryptoKey, algorithm: Algorithm): Promise<ArrayBuffer>;
+  unwrapKey(
+    format: KeyFormat,
+    wrapped: BufferSource,
+    unwrappingKey: CryptoKey,
+    algorithm: Algorithm,
+    keyAlgorithm: Algorithm,
+    extractable: boolean,
+    usages: KeyUsage[],
+  ): Promise<CryptoKey>;
+}
 
 declare const crypto: {
   getRandomValues<T extends ArrayBufferView>(array: T): T;
   randomUUID(): string;
+  readonly subtle: SubtleCrypto;
 };
 
-/** A clock for measuring durations: only differences are meaningful. */
-declare const performance: { now(): number };
+/** A clock for measuring durations, which counts from the beginning of the call. */
+declare const performance: { now(): number; readonly timeOrigin: number };
+
+declare const navigator: { readonly userAgent: string };
+
+/** The part of Node's `process` that a plugin has. There are no environment variables but `NODE_ENV`. */
+declare const process: {
+  readonly env: Record<string, string | undefined>;
+  readonly argv: string[];
+  readonly platform: string;
+  readonly version: string;
+  cwd(): string;
+  nextTick<A extends unknown[]>(job: (...values: A) => void, ...values: A): void;
+};
+
+declare function structuredClone<T>(value: T, options?: { transfer?: ArrayBuffer[] }): T;
+
+declare class TextEncoder {
+  readonly encoding: string;
+  encode(text?: string): Uint8Array<ArrayBuffer>;
+  encodeInto(text: string, target: Uint8Array): { read: number; written: number };
+}
+
+/** Decodes UTF-8, UTF-16 and Latin-1. */
+declare class TextDecoder {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: string;
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
+  decode(bytes?: BufferSource, options?: { stream?: boolean }): string;
+}
+
+declare class URLSearchParams {
+  constructor(init?: string | Iterable<readonly [string, string]> | Record<string, string> | URLSearchParams);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  entries(): IterableIterator<[string, string]>;
+  forEach(act: (value: string, name: string, params: URLSearchParams) => void): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  keys(): IterableIterator<string>;
+  set(name: string, value: string): void;
+  sort(): void;
+  toString(): string;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}
+
+/** A URL. Host names are ASCII. */
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  hash: string;
+  host: string;
+  hostname: string;
+  href: string;
+  readonly origin: string;
+  password: string;
+  pathname: string;
+  port: string;
+  protocol: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  username: string;
+  toJSON(): string;
+  toString(): string;
+}
 
 declare function queueMicrotask(job: () => void): void;
 declare function atob(base64: string): string;

@@ -69,15 +69,3 @@ export class Host {
   }
 }
 
-/** A `console` that writes to the host's log. */
-export function consoleOf(host) {
-  const at = (level) => (...values) => host.log(level, values.map(inspect).join(' '));
-  return {
-    trace: at('debug'),
-    debug: at('debug'),
-    log: at('info'),
-    info: at('info'),
-    warn: at('warning'),
-    error: at('error'),
-  };
-}

@@ -174,3 +174,4 @@ export class SyncPromise {
 // Generic like the combinators above.
 SyncPromise.prototype.catch = Native.prototype.catch;
 SyncPromise.prototype.finally = Native.prototype.finally;
+Object.defineProperty(SyncPromise, 'name', { value: 'Promise' });

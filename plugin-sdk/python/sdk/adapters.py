@@ -26,6 +26,7 @@ _ADAPTERS = {
     "posixpath": "home",
     "requests.adapters": "urllib3connection",
     "socket": "sockets",
+    "sqlite3": "databases",
     "tempfile": "scratch",
     "threading": "threads",
     "urllib.request": "web",

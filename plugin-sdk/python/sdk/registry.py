@@ -43,6 +43,8 @@ def tool(function: F, /) -> F: ...
 
 @overload
 def tool(
+    called: str | None = None,
+    /,
     *,
     name: str | None = None,
     title: str | None = None,
@@ -59,7 +61,7 @@ def tool(
 
 
 def tool(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | str | None = None,
     /,
     *,
     name: str | None = None,
@@ -76,8 +78,9 @@ def tool(
 ) -> Any:
     """Makes a function a tool, and returns it unchanged.
 
-    The name is that of the function, the description is that of its docstring,
-    and both schemas are generated from its type hints. A parameter is described
+    The name is that of the function, or the one in `@tool("name")`. The
+    description is that of its docstring, and both schemas are generated from its
+    type hints. A parameter is described
     by a string in `Annotated`, or in the docstring, under `Args:` or after
     `:param`.
 
@@ -97,6 +100,9 @@ def tool(
     `example.com/`.
     """
 
+    if isinstance(function, str):
+        function, name = None, function
+
     def register(function: F) -> F:
         prepare(function)
         hints = Annotations(read_only, destructive, idempotent, open_world)
@@ -114,6 +120,8 @@ def prompt(function: F, /) -> F: ...
 
 @overload
 def prompt(
+    called: str | None = None,
+    /,
     *,
     name: str | None = None,
     title: str | None = None,
@@ -124,7 +132,7 @@ def prompt(
 
 
 def prompt(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | str | None = None,
     /,
     *,
     name: str | None = None,
@@ -144,6 +152,9 @@ def prompt(
     The function returns a `str` or another block, as a message of the user, a
     `Message`, a list of those, or `Messages`.
     """
+
+    if isinstance(function, str):
+        function, name = None, function
 
     def register(function: F) -> F:
         prepare(function)

@@ -121,6 +121,15 @@ class BuildTest(TestCase):
             "`array`, or a plugin in Rust or Go\n",
         )
 
+    def test_what_replaces_a_package_that_another_one_needs_does_not_replace_the_latter(self) -> None:
+        self.package("wrapper/__init__.py", "import regex\n")
+        self.native("regex")
+        self.assertEqual(
+            self.error("import wrapper\n"),
+            "src/app.py:1: wrapper needs native code (wrapper > regex), and a plugin is pure Python: look for another "
+            "package than wrapper; instead of regex, use `re`\n",
+        )
+
     def test_native_code_of_an_unknown_package(self) -> None:
         self.native("unheard")
         self.assertIn("unheard has native code", self.error("def f():\n    import unheard\nf()\n"))

@@ -93,6 +93,13 @@ class FilesTest(TestCase):
             self.assertEqual(resources.files("late").joinpath("data.txt").read_bytes(), FILES["/2/late/data.txt"])
             self.assertEqual(importlib.import_module("late.inner").TEXT, "Grüße\nzwei\n")
 
+    def test_modules_that_were_imported_before_open_files_too(self) -> None:
+        import linecache
+        import tokenize
+
+        with mock.patch.object(tokenize, "_builtin_open", io.open), component():
+            self.assertEqual(linecache.getline("/2/single.py", 2), "    raise ValueError('on line 2')\n")
+
     def test_folders_are_listed(self) -> None:
         with component():
             self.assertEqual(sorted(os.listdir("/2/late")), ["__init__.py", "data.txt", "folder", "inner.py"])

@@ -91,6 +91,15 @@ class Told(TestCase):
         self.assertEqual(told.meta, {"example.com/team": "notes"})
         self.assertEqual(told.input_schema, {"type": "object", "additionalProperties": False})
 
+    def test_the_name_can_be_the_first_argument(self) -> None:
+        @tool("find_items")
+        def find() -> str:
+            """Finds items."""
+            return "none"
+
+        self.assertEqual([made.name for made in testing.tools()], ["find_items"])
+        self.assertEqual(find(), "none")
+
     def test_hints_may_name_what_comes_later(self) -> None:
         @tool
         def later(x: "Later") -> None:

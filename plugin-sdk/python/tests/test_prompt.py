@@ -212,6 +212,15 @@ class Refused(TestCase):
         größe.__name__ = "size"
         self.refused(größe, "an argument's name has 1 to 128 of")
 
+    def test_the_name_can_be_the_first_argument(self) -> None:
+        @prompt("look_closely")
+        def review() -> str:
+            """Reviews."""
+            return "Review it."
+
+        self.assertEqual([made.name for made in testing.prompts()], ["look_closely"])
+        self.assertEqual(review(), "Review it.")
+
     def test_names_are_unique_among_prompts(self) -> None:
         def one() -> str:
             """Is one."""

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import http.client
 import socket
+import sqlite3
 import tempfile
 import threading
 import urllib.error
@@ -244,7 +245,6 @@ def note(id: str) -> str | None:
 @tool(read_only=True)
 def python_library() -> dict[str, str]:
     """Uses parts of Python's library that a component could lack: modules, data and time zones that are read in a call."""
-    import sqlite3
     from datetime import datetime
     from importlib import import_module
     from pathlib import Path
@@ -268,11 +268,23 @@ def python_library() -> dict[str, str]:
     }
 
 
+# Used in the build, so that its random numbers would be the same in every call.
+DATABASE = sqlite3.connect(":memory:")
+DATABASE.execute("SELECT random()").fetchone()
+
+
 @tool
 def python_draw() -> dict[str, str]:
     """Draws random numbers, which differ between calls although the builds are the same."""
     import random
     import secrets
+    import tempfile
     import uuid
 
-    return {"random": str(random.random()), "secrets": secrets.token_hex(8), "uuid": str(uuid.uuid4())}
+    return {
+        "random": str(random.random()),
+        "secrets": secrets.token_hex(8),
+        "uuid": str(uuid.uuid4()),
+        "database": str(DATABASE.execute("SELECT random()").fetchone()[0]),
+        "file": next(tempfile._get_candidate_names()),
+    }

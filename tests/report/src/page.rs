@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use toolbay_testkit::markdown::replace_part;
 use toolbay_testkit::process_usage;
 
 /// Path of the page, relative to the repository.
@@ -31,7 +32,7 @@ impl Page {
         let path = self.root.join(PAGE);
         let page = fs::read_to_string(&path)
             .with_context(|| format!("failed to read {}", path.display()))?;
-        let page = replaced(&page, part, text)
+        let page = replace_part(&page, part, text)
             .with_context(|| format!("failed to change {}", path.display()))?;
         fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))
     }
@@ -44,18 +45,6 @@ impl Page {
         fs::write(&path, svg).with_context(|| format!("failed to write {}", path.display()))?;
         Ok(format!("![{about}](bench/{name}.svg)\n"))
     }
-}
-
-/// Returns a page in which the text between two markers is replaced.
-fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
-    let begin = format!("<!-- {part}: begin -->\n");
-    let end = format!("<!-- {part}: end -->");
-    let (before, rest) = page
-        .split_once(&begin)
-        .with_context(|| format!("no {}", begin.trim_end()))?;
-    let (_, after) = rest.split_once(&end).with_context(|| format!("no {end}"))?;
-    ensure!(!text.contains("<!--"), "a text with a marker");
-    Ok(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
 }
 
 /// The machine on which the measurement runs.
@@ -131,20 +120,6 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_what_is_between_the_markers_changes() {
-        let page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n";
-        let new = replaced(page, "x", "new\n\n").unwrap();
-        assert_eq!(new, "a\n<!-- x: begin -->\n\nnew\n\n<!-- x: end -->\nb\n");
-        assert_eq!(
-            replaced(&new, "x", "new").unwrap(),
-            new,
-            "the same once more"
-        );
-        assert!(replaced(page, "y", "").is_err());
-        assert!(replaced(page, "x", "<!-- x: end -->").is_err());
-    }
 
     #[test]
     fn the_page_has_its_markers() {

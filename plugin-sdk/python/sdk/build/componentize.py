@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -10,10 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from . import packages
+from . import packages, snapshot, startup
 from .errors import BuildError
 from .guest import archive
 
@@ -25,7 +26,6 @@ _PLACE = re.compile(r'^\s*File "(.*)", line (\d+)')
 def run(
     selection: packages.Selection,
     *,
-    sources: Path,
     output: Path,
     wit: Path,
     world: str,
@@ -42,13 +42,21 @@ def run(
         }
         (folder / "archive.bin").write_bytes(archive.pack({**selection.files, **stand_ins}.items(), level=6))
         settings = {"module": module, "first": first, "missing": selection.missing}
-        (folder / "settings.json").write_text(json.dumps(settings, sort_keys=True), encoding="utf-8")
+        settings_text = json.dumps(settings, sort_keys=True)
+        (folder / "settings.json").write_text(settings_text, encoding="utf-8")
+        digest = _digest(selection.files, settings_text)
+        # The order of a set is the same in each call, and differs between plugins.
+        seed = int.from_bytes(digest[:4], "little") or 1
+        library = startup.library({"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"})
+        (folder / startup.FILE_NAME).write_bytes(library)
         # `componentize-py` adds the packages of this environment to its path. They are in the archive.
         (stage / "environment/lib/site-packages").mkdir(parents=True)
+        # So are the plugin's modules, below the same path. Python would list other files in their folder too.
+        (stage / "sources").mkdir()
         part = stage / "component.wasm"
         command = [
             *(_program(), "--wit-path", str(wit), "--world", world, "componentize"),
-            *("--python-path", str(sources), "--python-path", str(folder), "toolbay_guest.start"),
+            *("--python-path", str(stage / "sources"), "--python-path", str(folder), "toolbay_guest.start"),
             *("--output", str(part)),
         ]
         environment = {**os.environ, "VIRTUAL_ENV": str(stage / "environment"), "RUST_BACKTRACE": "0"}
@@ -56,7 +64,17 @@ def run(
         if result.returncode != 0:
             raise BuildError(shortened(result.stderr or result.stdout))
         output.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(snapshot.normalized(part.read_bytes(), guard=digest[4:8]))
         shutil.copyfile(part, output)
+
+
+def _digest(files: Mapping[str, bytes], settings: str) -> bytes:
+    """Returns the digest of all that a component is made of, for numbers that must not differ between builds."""
+    digest = hashlib.sha256(settings.encode())
+    for path, content in sorted(files.items()):
+        for part in (path.encode(), content):
+            digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()
 
 
 @contextlib.contextmanager

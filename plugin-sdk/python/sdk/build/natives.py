@@ -20,6 +20,10 @@ _MODELS = "dataclasses, `TypedDict` or `Annotated[...]` in the parameters and re
 
 #: What to use instead of a package, by the name that is imported.
 INSTEAD = {
+    "dateparser": "the package `python-dateutil`",
+    "deepdiff": "the package `dictdiffer`",
+    "googleapiclient": "the service's HTTP API, with `httpx`",
+    "sendgrid": "the service's HTTP API, with `httpx`",
     "numpy": "lists with `statistics`, `math` and `array`, or a plugin in Rust or Go",
     "pandas": "`csv` and `sqlite3`, or the package `agate`",
     "polars": "`csv` and `sqlite3`",
@@ -47,6 +51,7 @@ INSTEAD = {
     "argon2": "`hashlib.pbkdf2_hmac`",
     "regex": "`re`",
     "re2": "`re`",
+    "jsonschema": "jsonschema before 4.18, which is pure Python: `jsonschema<4.18`",
     "rpds": "jsonschema before 4.18, which is pure Python: `jsonschema<4.18`",
     "tiktoken": "an estimate: about four characters of English a token",
     "tokenizers": "an estimate: about four characters of English a token",
@@ -137,5 +142,9 @@ def is_native(name: str) -> bool:
 
 def instead(names: Sequence[str]) -> str:
     """Returns what to use instead of a chain of packages, the author's import first."""
-    known = next((INSTEAD[name] for name in names if name in INSTEAD), None)
-    return f"use {known}" if known else "look for a package in pure Python (a wheel that ends in `py3-none-any.whl`)"
+    known = next((name for name in names if name in INSTEAD), None)
+    if known is None:
+        return "look for a package in pure Python (a wheel that ends in `py3-none-any.whl`)"
+    if known == names[0]:
+        return f"use {INSTEAD[known]}"
+    return f"look for another package than {names[0]}; instead of {known}, use {INSTEAD[known]}"

@@ -6,10 +6,14 @@ import builtins
 import errno
 import io
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .archive import FILE_TIME, Archive
+
+#: Modules whose functions open files of the system.
+_SYSTEM_MODULES = frozenset("_io builtins io nt posix".split())
 
 
 class ArchivedEntry:
@@ -84,7 +88,12 @@ class ArchivedFiles:
         self._open: Callable[..., Any] = io.open
 
     def install(self) -> None:
-        """Replaces the functions of `os` and `io`."""
+        """Replaces the functions of `os` and `io`, also in modules that are already imported."""
+        for module in list(sys.modules.values()):
+            # `tokenize`, for example, which reads the lines of tracebacks.
+            for name, value in list(vars(module).items()) if module.__name__ not in _SYSTEM_MODULES else ():
+                if value is self._open:
+                    setattr(module, name, self.open)
         builtins.open = io.open = self.open  # type: ignore[assignment]
         io.open_code = self.open_code
         for name, function in self._system.items():

@@ -12,7 +12,7 @@ _FOLDER = "/python"
 _BINDINGS = ("/world", "/bundled")
 #: Modules that need a terminal, a window or a compiler.
 _LEFT_OUT = frozenset(
-    "__phello__ __pycache__ _pyrepl ctypes curses ensurepip idlelib lib lib2to3 pydoc_data site-packages test tkinter "
+    "__phello__ __pycache__ ctypes curses ensurepip idlelib lib lib2to3 pydoc_data site-packages test tkinter "
     "turtle.py turtledemo venv".split()
 )
 #: For a fast build: a higher level is a second slower, and 0.5 MB smaller.

@@ -6,7 +6,6 @@ memory at the end. After `_prepare`, no import reads the build's folders.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import linecache
@@ -16,7 +15,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from . import files, modules, standard_library
+from . import files, memory, modules, standard_library
 from .archive import Archive
 
 #: Where the build mounts this package and its archive.
@@ -65,7 +64,7 @@ def _finish() -> None:
     # The build's folders are not there in a call.
     sys.path_importer_cache.clear()
     linecache.clearcache()
-    gc.collect()
+    memory.restore(_HERE)
 
 
 def __getattr__(name: str) -> Any:

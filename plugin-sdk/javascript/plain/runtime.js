@@ -1,0 +1,1 @@
+../sdk/runtime.js

@@ -1,0 +1,1 @@
+../../javascript/plain/build.js

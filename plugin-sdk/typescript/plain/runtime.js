@@ -1,0 +1,1 @@
+../../javascript/sdk/runtime.js
