@@ -16,6 +16,7 @@ const NODE_MODULES = {
   buffer: 'buffer/index.js',
   crypto: './node/crypto.cjs',
   events: 'events/events.js',
+  os: './node/os.cjs',
   path: 'path-browserify',
   'path/posix': 'path-browserify',
   process: './node/process.js',

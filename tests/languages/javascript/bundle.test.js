@@ -103,6 +103,7 @@ test('modules of Node work in the engine', () => {
     import { Buffer } from 'buffer';
     import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
     import { EventEmitter } from 'events';
+    import os from 'os';
     import path from 'node:path';
     import posix from 'path/posix';
     import process from 'node:process';
@@ -117,6 +118,9 @@ test('modules of Node work in the engine', () => {
     assert.ok(timingSafeEqual(Buffer.from('a'), Buffer.from('a')));
     const seen = []; const emitter = new EventEmitter(); emitter.on('x', (value) => seen.push(value)); emitter.emit('x', 1);
     assert.deepEqual(seen, [1]);
+    assert.deepEqual([os.EOL, os.platform()], ['\\n', 'wasi']);
+    assert.throws(() => os.cpus(), /cpus. of Node is used/);
+    assert.throws(() => process.exit(1), /cannot end its process/);
     assert.equal(path.join('a', '..', 'b'), 'b');
     assert.equal(posix.basename('/a/b.js', '.js'), 'b');
     assert.deepEqual([process.platform, process.env.HOME, process.env.NODE_ENV], ['wasi', undefined, 'production']);
@@ -163,6 +167,28 @@ test('a module of Node that a plugin does not have is an error, and in a package
   assert.match(stderr, /using Node's module "fs" will fail; it is imported through app\.js → node_modules\/reads\/index\.js/);
   const tried = build("import x from 'reads'; const f = () => 1; x();", inPackage('reads', "const fs = require('fs'); module.exports = () => fs.readFileSync('x');"));
   assert.match(tried.stderr, /`fs\.readFileSync` of Node is used, which a plugin does not have/);
+});
+
+test('TypeScript, Babel and packages import modules of Node in their own ways', () => {
+  const star = `const os = ((mod) => {
+    if (mod && mod.__esModule) return mod;
+    const all = {};
+    for (const key of Object.getOwnPropertyNames(mod)) all[key] = mod[key];
+    return { ...all, default: mod };
+  })(require('os'));
+  const fs = ((mod) => (mod && mod.__esModule ? mod : { default: mod }))(require('fs'));
+  exports.platform = os.platform();
+  exports.read = () => fs.default.readFileSync('x');`;
+  built(
+    `import assert from 'node:assert/strict';
+    import { platform, read } from 'compiled';
+    import all, { hostname } from 'os';
+    import * as star from 'node:os';
+    assert.deepEqual([platform, hostname(), all.platform(), star.type()], ['wasi', 'localhost', 'wasi', 'WASI']);
+    assert.throws(read, /readFileSync. of Node is used/);
+    const f = () => 1;`,
+    inPackage('compiled', star),
+  );
 });
 
 test('the texts of the build can be in the plugin', () => {

@@ -11,7 +11,9 @@ module.exports = function missing(name, instead, given = {}) {
     const proxy = new Proxy(function () {}, {
       get(target, key) {
         if (key === Symbol.toPrimitive) return () => refuse(path);
-        if (typeof key === 'symbol' || key === '__esModule' || key === 'then') return undefined;
+        // Otherwise, the code that TypeScript generates for an import copies the members, of which there is no list.
+        if (key === '__esModule') return path === name;
+        if (typeof key === 'symbol' || key === 'then') return undefined;
         if (path === name && Object.hasOwn(given, key)) return given[key];
         if (key === 'default' && path === name) return proxy;
         if (key === 'prototype') return target.prototype;

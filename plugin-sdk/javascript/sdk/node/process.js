@@ -3,11 +3,13 @@
 export const process = {
   // As the build replaces it.
   env: { NODE_ENV: 'production' },
+  arch: 'wasm32',
   argv: [],
   execArgv: [],
   version: '',
   versions: {},
   platform: 'wasi',
+  title: 'toolbay',
   browser: true,
   cwd: () => '/',
   nextTick: (job, ...args) => queueMicrotask(() => job(...args)),
@@ -17,6 +19,15 @@ export const process = {
   },
   once() {
     return process;
+  },
+  off() {
+    return process;
+  },
+  removeListener() {
+    return process;
+  },
+  exit() {
+    throw new Error('a plugin cannot end its process: return from the handler, or throw an error');
   },
 };
 
