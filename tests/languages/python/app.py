@@ -268,9 +268,8 @@ def python_library() -> dict[str, str]:
     }
 
 
-# Used in the build, so that its random numbers would be the same in every call.
+# Opened in the build, so that its random numbers would be the same in every call.
 DATABASE = sqlite3.connect(":memory:")
-DATABASE.execute("SELECT random()").fetchone()
 
 
 @tool
