@@ -13,8 +13,7 @@ use super::location::{CONFIG_FILE_NAME, ConfigLocation};
 use super::variables::{CONFIG_VARIABLE, PLUGINS_VARIABLE, PREFIX, apply_variable};
 use super::{
     ApproveConfig, AuditConfig, CompileConfig, Config, ConsoleConfig, Http, HttpClient, LockConfig,
-    OtelConfig,
-    ResultsConfig, ServerConfig,
+    OtelConfig, ResultsConfig, ServerConfig,
 };
 use crate::process::logging;
 
