@@ -333,6 +333,7 @@ mod tests {
     #[test]
     fn a_patch_changes_only_its_keys() {
         let patch = patch(serde_json::json!({"fuel": 7, "timeout": "2s", "memory": "1MiB"}));
+        assert_eq!(patch.set_keys(), ["fuel", "timeout", "memory"]);
         let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
         assert_eq!(
             limits,
