@@ -32,9 +32,9 @@ _HEADER_BYTES, _ALIGNMENT = 4, 16
 _I32 = 0x7F
 _NO_RESULT = 0x40
 _END, _IF, _RETURN, _DROP = b"\x0b", bytes([0x04, _NO_RESULT]), b"\x0f", b"\x1a"
-_EQZ, _GREATER, _ADD, _SUBTRACT, _MULTIPLY, _AND = b"\x45", b"\x4b", b"\x6a", b"\x6b", b"\x6c", b"\x71"
+_EQZ, _NOT_GREATER, _ADD, _SUBTRACT, _MULTIPLY, _AND = b"\x45", b"\x4d", b"\x6a", b"\x6b", b"\x6c", b"\x71"
 _STORE = bytes([0x36, 2, 0])
-_FILL = bytes([0xFC, 11, 0])
+_COPY, _FILL = bytes([0xFC, 10, 0, 0]), bytes([0xFC, 11, 0])
 
 #: The functions that the library imports: their parameters, and whether they have a result.
 _IMPORTS = {
@@ -130,16 +130,20 @@ def _allocate_array() -> bytes:
 
 
 def _reallocate() -> bytes:
-    block, size, before, after, moved = 1, 2, 3, 4, 5
+    # The C library's `realloc` would leave the old block, or its end, as it is.
+    block, size, before, needed, moved = 1, 2, 3, 4, 5
     return _code(
         3,
         *(_get(block), _EQZ, _IF, _const(0), _get(size), _call_own("malloc"), _RETURN, _END),
         *(_get(block), _call("malloc_usable_size"), _set(before)),
-        *(_get(block), _whole_block(size), _call("realloc"), _set(moved)),
+        *(_whole_block(size), _set(needed)),
+        *(_get(needed), _get(before), _NOT_GREATER, _IF),
+        *(_get(block), _get(needed), _ADD, _const(0), _get(before), _get(needed), _SUBTRACT, _FILL),
+        *(_get(block), _get(needed), _call("realloc"), _RETURN, _END),
+        *(_const(0), _get(size), _call_own("malloc"), _set(moved)),
         *(_get(moved), _EQZ, _IF, _const(0), _RETURN, _END),
-        *(_get(moved), _call("malloc_usable_size"), _set(after)),
-        *(_get(after), _get(before), _GREATER, _IF),
-        *(_get(moved), _get(before), _ADD, _const(0), _get(after), _get(before), _SUBTRACT, _FILL, _END),
+        *(_get(moved), _get(block), _get(before), _COPY),
+        *(_const(0), _get(block), _call_own("free")),
         _get(moved),
     )
 
