@@ -64,7 +64,7 @@ enum Command {
     /// Build the plugins of each language from its template, and call every tool through an
     /// official client
     Languages(languages::LanguageOptions),
-    /// Call the packages of npm and PyPI that people use in plugins, and write the table of the book
+    /// Call packages for JavaScript and Python in plugins, and write the tables of the book
     Packages(packages::PackageOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
     /// tool
