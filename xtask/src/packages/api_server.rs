@@ -98,8 +98,7 @@ impl ApiServerState {
                 name.as_str(),
                 ": ",
                 value.as_str().unwrap_or_default(),
-                "
-",
+                "\r\n",
             ]);
         }
         if !head.to_ascii_lowercase().contains("\r\ncontent-type:") {
