@@ -70,7 +70,7 @@ enum Command {
     FiveTools(authors::FiveToolsOptions),
     /// Measure the time from saving a file until the tool can be called, in each language
     Loop(authors::LoopOptions),
-    /// Call the packages of npm and PyPI that people use in plugins, and write the table of the book
+    /// Call packages for JavaScript and Python in plugins, and write the tables of the book
     Packages(packages::PackageOptions),
     /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
     /// tool

@@ -1,5 +1,5 @@
-//! `cargo xtask packages`: calls packages of npm and PyPI in plugins, and compares the values with
-//! those of Node and CPython. Writes the tables of the book.
+//! `cargo xtask packages`: calls packages of npm and `PyPI` in plugins, and compares the values with
+//! those of Node and `CPython`. Writes the tables of the book.
 
 mod api_server;
 mod lists;
@@ -36,10 +36,10 @@ pub(crate) struct PackageOptions {
     /// Packages of the lists in tests/packages; without any, all of them
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Only packages of npm
+    /// Only packages for JavaScript
     #[arg(long, conflicts_with = "pypi")]
     npm: bool,
-    /// Only packages of PyPI
+    /// Only packages for Python
     #[arg(long)]
     pypi: bool,
     /// Only this number of packages, the same in each run
@@ -167,9 +167,6 @@ fn write_tables(root: &Path, rows: &[PackageRow]) -> Result<()> {
 
 /// Returns the name and version of a row.
 fn label(row: &PackageRow) -> String {
-    let kind = match row.is_client() {
-        true => " as a client",
-        false => "",
-    };
+    let kind = if row.is_client() { " as a client" } else { "" };
     format!("{} {}{kind}", row.name, row.version)
 }

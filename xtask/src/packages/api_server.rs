@@ -94,7 +94,12 @@ impl ApiServerState {
         let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
         let headers = answer.map(|answer| &answer.headers);
         for (name, value) in headers.into_iter().flatten() {
-            head += &format!("{name}: {}\r\n", value.as_str().unwrap_or_default());
+            head.extend([
+                name.as_str(),
+                ": ",
+                value.as_str().unwrap_or_default(),
+                "\r\n",
+            ]);
         }
         if !head.to_ascii_lowercase().contains("\r\ncontent-type:") {
             head += "Content-Type: application/json\r\n";

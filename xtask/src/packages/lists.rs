@@ -134,12 +134,8 @@ mod tests {
     #[test]
     fn rows_are_selected() {
         let all: String = ["a", "b", "c", "d", "e"].map(|name| row(name, "")).concat();
-        let chosen = |rows: Vec<PackageRow>| {
-            rows.into_iter()
-                .map(|row| row.name)
-                .collect::<Vec<_>>()
-                .join("")
-        };
+        let chosen =
+            |rows: Vec<PackageRow>| rows.into_iter().map(|row| row.name).collect::<String>();
         assert_eq!(chosen(sample(named(&all), 2)), "bd");
         assert_eq!(chosen(sample(named(&all), 9)), "abcde");
         assert_eq!(chosen(sample(named(&all), 0)), "");

@@ -41,35 +41,45 @@ fn text(registry: PackageRegistry, rows: &[&PackageRow]) -> String {
     let packages = rows.iter().filter(|row| !row.is_client());
     let (refused, listed): (Vec<&&PackageRow>, Vec<&&PackageRow>) =
         packages.partition(|row| row.instead.is_some());
-    let mut text = format!(
+    let mut text = vec![format!(
         "Of {pure} packages in pure {language}, {working} work:\n\n| package | version | in a plugin |\n| --- | --- | --- |\n"
-    );
+    )];
     for row in sorted(listed) {
-        text += &format!("| {} | {} | {} |\n", row.name, row.version, cell(row));
+        text.push(format!(
+            "| {} | {} | {} |\n",
+            row.name,
+            row.version,
+            cell(row)
+        ));
     }
-    text += &format!(
+    text.push(format!(
         "\nEach of these {} API clients sends its requests to a local server that the grant allows:\n\n\
          | client | version | sends requests with | in a plugin |\n| --- | --- | --- | --- |\n",
         clients.len()
-    );
+    ));
     for row in sorted(clients) {
         let over = row.over.as_deref().unwrap_or_default();
-        text += &format!(
+        text.push(format!(
             "| {} | {} | `{over}` | {} |\n",
             row.name,
             row.version,
             cell(row)
-        );
+        ));
     }
-    text += &format!(
+    text.push(format!(
         "\nThese {} packages cannot be in a plugin:\n\n| package | version | the error names |\n| --- | --- | --- |\n",
         refused.len()
-    );
+    ));
     for row in sorted(refused) {
         let instead = row.instead.as_deref().unwrap_or_default();
-        text += &format!("| {} | {} | {} |\n", row.name, row.version, escape(instead));
+        text.push(format!(
+            "| {} | {} | {} |\n",
+            row.name,
+            row.version,
+            escape(instead)
+        ));
     }
-    text
+    text.concat()
 }
 
 /// Returns the cell with the outcome of a row.

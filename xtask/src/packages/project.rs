@@ -70,9 +70,13 @@ impl PackageProject {
             PackageRegistry::Npm => "node_modules",
             PackageRegistry::Pypi => ".venv",
         });
-        run_once(&installed.join("toolbay-stamp"), &inputs, || {
-            // npm removes what is no longer required. pip does not.
-            if registry == PackageRegistry::Pypi && installed.exists() {
+        let stamp = installed.join("toolbay-stamp");
+        run_once(&stamp, &inputs, || {
+            // npm removes packages that are no longer required. pip does not, and neither notices
+            // that an earlier installation was interrupted, which has no stamp.
+            if registry == PackageRegistry::Npm && stamp.exists() {
+                fs::remove_file(&stamp)?;
+            } else if installed.exists() {
                 fs::remove_dir_all(&installed)?;
             }
             println!("Installing {} packages of {}", rows.len(), registry.title());
@@ -116,7 +120,7 @@ impl PackageProject {
         Ok(output)
     }
 
-    /// Makes the same calls with Node or CPython. `bases` has the argument of each call, by the id
+    /// Makes the same calls with Node or `CPython`. `bases` has the argument of each call, by the id
     /// of its row.
     pub(super) fn run_reference(
         &self,

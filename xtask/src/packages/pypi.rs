@@ -1,4 +1,4 @@
-//! The sources of a plugin in Python with packages of PyPI, and of the program for CPython that
+//! The sources of a plugin in Python with packages of `PyPI`, and of the program for `CPython` that
 //! makes the same calls.
 
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::row::PackageRow;
 
-/// The program that makes the calls in CPython.
+/// The program that makes the calls in `CPython`.
 pub(super) const REFERENCE: &str = "reference.py";
 
 const REFERENCE_SOURCE: &str = r#"
@@ -39,11 +39,17 @@ pub(super) fn require_packages(folder: &Path, rows: &[&PackageRow]) -> Result<St
         fs::write(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
         Ok(text)
     };
-    let lines: String = rows
+    let lines: Vec<String> = rows
         .iter()
-        .map(|row| format!("{}=={}\n", row.name, row.version))
+        .map(|row| {
+            format!(
+                "{}=={}
+",
+                row.name, row.version
+            )
+        })
         .collect();
-    let requirements = append("requirements.txt", &lines)?;
+    let requirements = append("requirements.txt", &lines.concat())?;
     let mut include: Vec<&str> = rows
         .iter()
         .flat_map(|row| row.include.iter().map(String::as_str))
@@ -57,7 +63,7 @@ pub(super) fn require_packages(folder: &Path, rows: &[&PackageRow]) -> Result<St
     Ok(requirements)
 }
 
-/// Writes the plugin with one tool for each row, and the program for CPython.
+/// Writes the plugin with one tool for each row, and the program for `CPython`.
 pub(super) fn write_sources(folder: &Path, rows: &[&PackageRow]) -> Result<()> {
     let sources = folder.join("src");
     fs::remove_dir_all(&sources)?;
@@ -80,7 +86,8 @@ fn module_source(row: &PackageRow) -> String {
         return row.code.clone();
     }
     let (imports, body) = row.split_imports();
-    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    let body: Vec<String> = body.lines().map(|line| format!("    {line}\n")).collect();
+    let body = body.concat();
     format!("{imports}\n\ndef call(base):\n{body}")
 }
 

@@ -138,7 +138,7 @@ impl PackageTrials<'_> {
         }
         let plugin = built.and_then(|output| self.load(&output));
         match (plugin, halves(&buildable)) {
-            (Ok(folder), _) => verdicts.extend(self.call(project, &folder, &buildable)?),
+            (Ok(folder), _) => verdicts.extend(call_rows(project, &folder, &buildable)?),
             (Err(_), Some((first, second))) => {
                 verdicts.extend(self.try_together(project, first)?);
                 verdicts.extend(self.try_together(project, second)?);
@@ -184,51 +184,51 @@ impl PackageTrials<'_> {
         };
         load().map_err(|error| format!("{error:#}"))
     }
+}
 
-    /// Calls each row in the plugin, and in the reference program if it claims to work.
-    fn call<'a>(
-        &self,
-        project: &PackageProject,
-        folder: &TestFolder,
-        rows: &[&'a PackageRow],
-    ) -> Result<Vec<RowVerdict<'a>>> {
-        let servers = rows
-            .iter()
-            .map(|row| ApiServer::start(&row.answers))
-            .collect::<Result<Vec<ApiServer>>>()?;
-        let bases: BTreeMap<String, String> = rows
-            .iter()
-            .zip(&servers)
-            .map(|(row, server)| (row.id.clone(), server.url().to_owned()))
-            .collect();
-        let working = rows.iter().all(|row| row.claim() == RowClaim::Works);
-        let mut reference = match working {
-            true => project.run_reference(&bases)?,
-            false => BTreeMap::new(),
+/// Calls each row in the plugin, and in the reference program if it claims to work.
+fn call_rows<'a>(
+    project: &PackageProject,
+    folder: &TestFolder,
+    rows: &[&'a PackageRow],
+) -> Result<Vec<RowVerdict<'a>>> {
+    let servers = rows
+        .iter()
+        .map(|row| ApiServer::start(&row.answers))
+        .collect::<Result<Vec<ApiServer>>>()?;
+    let bases: BTreeMap<String, String> = rows
+        .iter()
+        .zip(&servers)
+        .map(|(row, server)| (row.id.clone(), server.url().to_owned()))
+        .collect();
+    let working = rows.iter().all(|row| row.claim() == RowClaim::Works);
+    let mut reference = if working {
+        project.run_reference(&bases)?
+    } else {
+        BTreeMap::new()
+    };
+    let sent: Vec<Vec<String>> = servers.iter().map(ApiServer::take_requests).collect();
+    fs::write(folder.plugin_path("packages.toml"), grant(rows, &servers))?;
+    let mut client = StdioClient::start(folder)?;
+    client.initialize(revision::NEWEST_SESSION_REVISION)?;
+    let mut verdicts = Vec::new();
+    for ((row, server), sent) in rows.iter().zip(&servers).zip(sent) {
+        let base = json!({"base": server.url()});
+        let answer = client.call(&row.id, &base)?.message;
+        let value = match answer {
+            Ok(result) => PackageRow::parse_result(&result),
+            Err(error) => Err(error.to_string()),
         };
-        let sent: Vec<Vec<String>> = servers.iter().map(ApiServer::take_requests).collect();
-        fs::write(folder.plugin_path("packages.toml"), grant(rows, &servers))?;
-        let mut client = StdioClient::start(folder)?;
-        client.initialize(revision::NEWEST_SESSION_REVISION)?;
-        let mut verdicts = Vec::new();
-        for ((row, server), sent) in rows.iter().zip(&servers).zip(sent) {
-            let base = json!({"base": server.url()});
-            let answer = client.call(&row.id, &base)?.message;
-            let value = match answer {
-                Ok(result) => PackageRow::parse_result(&result),
-                Err(error) => Err(error.to_string()),
-            };
-            let expected = reference.remove(&row.id);
-            let requests = [server.take_requests(), sent];
-            verdicts.push((
-                *row,
-                FailedStep::Call,
-                judge(row, value, expected, &requests),
-            ));
-        }
-        client.stop()?;
-        Ok(verdicts)
+        let expected = reference.remove(&row.id);
+        let requests = [server.take_requests(), sent];
+        verdicts.push((
+            *row,
+            FailedStep::Call,
+            judge(row, value, expected, &requests),
+        ));
     }
+    client.stop()?;
+    Ok(verdicts)
 }
 
 /// Compares the value of a plugin, and the requests that it sent, with those of the reference
