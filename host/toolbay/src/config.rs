@@ -135,6 +135,10 @@ pub struct Config {
     /// run.
     #[serde(skip)]
     pub learn: bool,
+    /// The id of the only plugin of the folder to load. Only a plugin file on the command line sets
+    /// it, for one run.
+    #[serde(skip)]
+    pub only_plugin: Option<String>,
     /// Absolute path of the configuration file, or of the one that would be read if it existed.
     /// Empty if no file applies.
     #[serde(skip)]
@@ -172,6 +176,7 @@ impl Default for Config {
             record: RecordConfig::default(),
             otel: OtelConfig::default(),
             learn: false,
+            only_plugin: None,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
             file_read: false,

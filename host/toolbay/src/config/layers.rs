@@ -137,6 +137,7 @@ impl Config {
         }
         self.http.sse |= flags.sse;
         self.learn = flags.learn;
+        self.only_plugin.clone_from(&flags.only_plugin);
         // Requests from unknown clients must not become suggestions for the operator.
         if let Some(address) = self
             .http

@@ -176,6 +176,7 @@ impl ServerBuilder {
             ..self.config.load_policy()
         };
         PluginLoader::new(sandbox, rules, self.config.plugins.clone())
+            .with_only_plugin(self.config.only_plugin.clone())
             .with_programs(self.programs.clone())
     }
 
