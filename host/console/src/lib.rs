@@ -50,13 +50,15 @@ pub use self::approvals::ApprovalNote;
 pub use self::call_note::{CallNote, TextExcerpt};
 pub use self::console::{Console, RemoteAddress};
 pub use self::denials::DenialNote;
-pub use self::forwarder::{ConsoleLogin, describe_server, forward, request_login};
+pub use self::forwarder::{
+    ConsoleLogin, describe_server, forward, list_running_calls, request_login, stop_running_call,
+};
 pub use self::login_token::LOGIN_PATH_PREFIX;
 pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
-pub use self::running_calls::{RunningCall, RunningCallEntry};
+pub use self::running_calls::{CallProgress, RunningCall, RunningCallEntry, RunningCallTable};
 pub use self::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
     PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
-pub use self::socket::{OpenedConsole, serve};
+pub use self::socket::{CallControl, OpenedConsole, serve};

@@ -8,6 +8,9 @@ use std::io;
 
 use tokio::net::UnixStream;
 
+/// Response to [`SocketRequest::Stop`] if the call was running.
+pub(crate) const STOPPED: &str = "stopped";
+
 /// The kind of a connection to the console's own socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketRequest {
@@ -16,6 +19,11 @@ pub(crate) enum SocketRequest {
     /// The server sends a line with a login token, and keeps the connection open until the server
     /// ends.
     Login,
+    /// The server sends a line with its running calls, as JSON.
+    Calls,
+    /// A line with the number of a call follows. The server stops the call, and sends a line:
+    /// `stopped`, or `unknown` if there is no such call.
+    Stop,
     /// HTTP from an untrusted client follows.
     Pages,
 }
@@ -26,15 +34,23 @@ impl SocketRequest {
         match self {
             Self::About => b'a',
             Self::Login => b'l',
+            Self::Calls => b'c',
+            Self::Stop => b's',
             Self::Pages => b'p',
         }
     }
 
     /// Parses the first byte of a connection.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::About, Self::Login, Self::Pages]
-            .into_iter()
-            .find(|request| request.byte() == byte)
+        [
+            Self::About,
+            Self::Login,
+            Self::Calls,
+            Self::Stop,
+            Self::Pages,
+        ]
+        .into_iter()
+        .find(|request| request.byte() == byte)
     }
 }
 

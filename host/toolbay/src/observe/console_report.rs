@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{
-    ApprovalNote, CallNote, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
+    ApprovalNote, CallNote, CallProgress, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
 };
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
@@ -76,6 +76,11 @@ impl ConsoleReport {
     /// Returns the signal that an operator stops the call.
     pub(crate) fn stop_signal(&self) -> Arc<Notify> {
         self.entry.stop_signal()
+    }
+
+    /// Returns a handle with which the progress of the call is reported.
+    pub(crate) fn progress(&self) -> CallProgress {
+        self.entry.progress()
     }
 
     /// Sets the plugin that handles the call.
@@ -156,7 +161,8 @@ impl ConsoleReport {
     /// only if contents are reported.
     fn failure_reason(&self, failure: &CallFailure) -> String {
         match failure {
-            CallFailure::Unknown(kind, _) => {
+            CallFailure::Unknown(unknown) => {
+                let kind = unknown.kind;
                 format!("There is no such {kind}, or the caller has no right to it.")
             }
             CallFailure::MissingCapabilities(missing) => {
