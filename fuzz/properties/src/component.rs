@@ -238,8 +238,8 @@ fn judge(answer: &CallResult) {
             }
         }
         Err(CallFailure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
-        Err(CallFailure::Unknown(kind, name)) => {
-            unreachable!("{kind} {name} is listed and unknown")
+        Err(CallFailure::Unknown(unknown)) => {
+            unreachable!("{} {} is listed and unknown", unknown.kind, unknown.name)
         }
         Err(CallFailure::Call(CallError::Incapable(_))) => {
             unreachable!("it is told as missing capabilities")

@@ -258,7 +258,7 @@ impl QueuePlace for Free {
         let kind = call.request.kind();
         let target = call.request.target().to_owned();
         let result = if !call.is_permitted || !self.names.contains(&target) {
-            Err(CallFailure::Unknown(kind, target))
+            Err(CallFailure::unknown(kind, target))
         } else {
             observer.log(LogLevel::Warning, "Soon.");
             observer.progress(ProgressUpdate {

@@ -14,7 +14,9 @@ use crate::call_note::CallNote;
 use crate::chart_history::ChartHistory;
 use crate::denials::{DenialLog, DenialNote};
 use crate::log_lines::LogLines;
-use crate::running_calls::{RunningCall, RunningCallEntry, RunningCalls, SharedRunningCalls};
+use crate::running_calls::{
+    RunningCall, RunningCallEntry, RunningCallTable, RunningCalls, SharedRunningCalls,
+};
 
 /// Capacity of the queue of finished calls.
 const CALL_QUEUE_CAPACITY: usize = 4_096;
@@ -77,6 +79,20 @@ impl ServerActivity {
             since: "the console was first opened",
             ..Self::default()
         }
+    }
+
+    /// Uses the running calls of this table, which can contain calls that began earlier.
+    #[must_use]
+    pub fn with_running_calls(self, table: &RunningCallTable) -> Self {
+        Self {
+            running: Arc::clone(&table.0),
+            ..self
+        }
+    }
+
+    /// Returns the running calls.
+    pub fn running_calls(&self) -> RunningCallTable {
+        RunningCallTable(Arc::clone(&self.running))
     }
 
     /// Returns the start of the recording, in words.

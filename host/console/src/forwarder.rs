@@ -13,13 +13,16 @@ use tokio::time::{sleep, timeout};
 use toolbay_socket::connection_user;
 
 use crate::forwarded_connections::{ForwardedConnection, ForwardedConnections};
-use crate::socket_protocol::{SocketRequest, is_own_process};
+use crate::socket_protocol::{STOPPED, SocketRequest, is_own_process};
 
 /// Maximum time in which a server must respond.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a line from a server, in bytes.
 const MAX_LINE_BYTES: u64 = 8 << 10;
+
+/// Maximum length of a line with the running calls of a server, in bytes.
+const MAX_CALLS_BYTES: u64 = 4 << 20;
 
 /// Delay after a failed accept.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -45,7 +48,11 @@ impl ConsoleLogin {
 ///
 /// Returns an error if the server does not respond or belongs to another user.
 pub async fn describe_server(socket: &Path) -> io::Result<String> {
-    Ok(request_line(socket, SocketRequest::About).await?.0)
+    Ok(
+        request_line(socket, SocketRequest::About, "", MAX_LINE_BYTES)
+            .await?
+            .0,
+    )
 }
 
 /// Requests a login token from the server with this socket.
@@ -54,18 +61,47 @@ pub async fn describe_server(socket: &Path) -> io::Result<String> {
 ///
 /// Returns the same errors as [`describe_server`].
 pub async fn request_login(socket: &Path) -> io::Result<ConsoleLogin> {
-    let (token, connection) = request_line(socket, SocketRequest::Login).await?;
+    let (token, connection) =
+        request_line(socket, SocketRequest::Login, "", MAX_LINE_BYTES).await?;
     Ok(ConsoleLogin { token, connection })
 }
 
+/// Returns the running calls of the server with this socket, as JSON.
+///
+/// # Errors
+///
+/// Returns the same errors as [`describe_server`]. A server of an earlier version does not respond.
+pub async fn list_running_calls(socket: &Path) -> io::Result<String> {
+    Ok(
+        request_line(socket, SocketRequest::Calls, "", MAX_CALLS_BYTES)
+            .await?
+            .0,
+    )
+}
+
+/// Stops a running call of the server with this socket. Returns whether it was running.
+///
+/// # Errors
+///
+/// Returns the same errors as [`list_running_calls`].
+pub async fn stop_running_call(socket: &Path, id: u64) -> io::Result<bool> {
+    let number = format!("{id}\n");
+    let (answer, _) = request_line(socket, SocketRequest::Stop, &number, MAX_LINE_BYTES).await?;
+    Ok(answer == STOPPED)
+}
+
+/// Sends a request with its data, and reads a line of at most `max_bytes`.
 async fn request_line(
     socket: &Path,
     request: SocketRequest,
+    data: &str,
+    max_bytes: u64,
 ) -> io::Result<(String, BufReader<UnixStream>)> {
     let exchange = async {
         let mut stream = connect_and_request(socket, request).await?;
+        stream.write_all(data.as_bytes()).await?;
         let mut line = String::new();
-        let length = BufReader::new((&mut stream).take(MAX_LINE_BYTES))
+        let length = BufReader::new((&mut stream).take(max_bytes))
             .read_line(&mut line)
             .await?;
         if length == 0 || line.pop() != Some('\n') {

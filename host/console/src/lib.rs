@@ -62,12 +62,14 @@ pub use self::call_note::{CallNote, TextExcerpt};
 pub use self::call_trail::CallTrail;
 pub use self::console::{Console, RemoteAddress};
 pub use self::denials::DenialNote;
-pub use self::forwarder::{ConsoleLogin, describe_server, forward, request_login};
+pub use self::forwarder::{
+    ConsoleLogin, describe_server, forward, list_running_calls, request_login, stop_running_call,
+};
 pub use self::history_file::HistoryFile;
 pub use self::login_token::LOGIN_PATH_PREFIX;
 pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
-pub use self::running_calls::{RunningCall, RunningCallEntry};
+pub use self::running_calls::{CallProgress, RunningCall, RunningCallEntry, RunningCallTable};
 pub use self::search_query::{SearchMatch, SearchQuery};
 pub use self::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, GrantText,
@@ -75,4 +77,4 @@ pub use self::server_data::{
     PreviousGrant, ServerStatus, ToolDetail, ToolRow, ToolsPage, UsageRow, UsageSummary,
     WaitingApproval,
 };
-pub use self::socket::{OpenedConsole, serve};
+pub use self::socket::{CallControl, OpenedConsole, serve};

@@ -22,10 +22,49 @@ pub struct RunningCall {
     pub plugin: Option<String>,
     /// Time at which the call arrived.
     pub started_at: SystemTime,
+    /// The newest progress that the call reported, in words.
+    pub progress: Option<String>,
 }
 
 /// All running calls. The lock is held for a few instructions.
 pub(crate) type SharedRunningCalls = Arc<Mutex<RunningCalls>>;
+
+/// The running calls of a server, for a console that is created later and for `toolbay ps`.
+#[derive(Clone, Debug, Default)]
+pub struct RunningCallTable(pub(crate) SharedRunningCalls);
+
+impl RunningCallTable {
+    /// Adds a call of `tool`, which is listed until the entry is dropped.
+    pub fn start(&self, caller: &str, tool: &str) -> RunningCallEntry {
+        RunningCallEntry::new(&self.0, caller, tool)
+    }
+
+    /// Returns at most `max_count` calls, the oldest first, and the number of all.
+    pub fn oldest(&self, max_count: usize) -> (Vec<RunningCall>, usize) {
+        self.0.lock().oldest(max_count)
+    }
+
+    /// Signals a call to stop, and returns it. Returns `None` if it has ended.
+    pub fn stop(&self, id: u64) -> Option<RunningCall> {
+        self.0.lock().stop(id)
+    }
+}
+
+/// Reports the progress of a running call.
+#[derive(Clone, Debug)]
+pub struct CallProgress {
+    running: SharedRunningCalls,
+    id: u64,
+}
+
+impl CallProgress {
+    /// Sets the newest progress, in words. Does nothing if the call has ended.
+    pub fn set(&self, progress: String) {
+        if let Some((call, _)) = self.running.lock().calls.get_mut(&self.id) {
+            call.progress = Some(truncate_name(progress));
+        }
+    }
+}
 
 /// All running calls, by number. Their number is bounded by the places of callers and queues.
 #[derive(Debug, Default)]
@@ -43,6 +82,7 @@ impl RunningCalls {
             caller: truncate_name(caller.to_owned()),
             tool: truncate_name(tool.to_owned()),
             plugin: None,
+            progress: None,
             started_at: SystemTime::now(),
         };
         self.calls.insert(self.last_id, (call, stop));
@@ -104,6 +144,14 @@ impl RunningCallEntry {
         }
     }
 
+    /// Returns a handle with which the progress of the call is reported.
+    pub fn progress(&self) -> CallProgress {
+        CallProgress {
+            running: Arc::clone(&self.running),
+            id: self.id,
+        }
+    }
+
     /// Returns the signal that an operator stops the call. One task can wait for it.
     pub fn stop_signal(&self) -> Arc<Notify> {
         Arc::clone(&self.stop)
@@ -126,12 +174,17 @@ mod tests {
         let first = RunningCallEntry::new(&running, "stdio", "one");
         let second = RunningCallEntry::new(&running, "token:ci", "two\u{1b}[1m");
         second.set_plugin("p");
+        second.progress().set("1/2".to_owned());
         let (calls, count) = running.lock().oldest(1);
         assert_eq!((calls[0].tool.as_str(), calls.len(), count), ("one", 1, 2));
         let listed = running.lock().get(second.id).unwrap().clone();
         assert_eq!(
-            (listed.tool.as_str(), listed.plugin.as_deref()),
-            ("two", Some("p"))
+            (
+                listed.tool.as_str(),
+                listed.plugin.as_deref(),
+                listed.progress.as_deref()
+            ),
+            ("two", Some("p"), Some("1/2"))
         );
         drop(first);
         assert_eq!(running.lock().oldest(9).1, 1);

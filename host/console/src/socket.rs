@@ -18,7 +18,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -28,7 +28,7 @@ use crate::access::ConsoleAccess;
 use crate::approval_requests::{ApprovalHandler, handle_request};
 use crate::rejection_log::FormRejections;
 use crate::responses::with_security_headers;
-use crate::socket_protocol::{SocketRequest, is_own_process};
+use crate::socket_protocol::{STOPPED, SocketRequest, is_own_process};
 
 /// Maximum number of connections. Further ones are closed.
 const MAX_CONNECTIONS: usize = 64;
@@ -52,6 +52,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// connection closes first.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
+/// Maximum length of a line with a number, in bytes.
+const MAX_NUMBER_BYTES: u64 = 32;
+
 /// The console, created on first use.
 pub struct OpenedConsole {
     /// The router of the pages.
@@ -68,9 +71,19 @@ impl fmt::Debug for OpenedConsole {
     }
 }
 
+/// What a client of the socket can do with the calls of the server.
+pub trait CallControl: Send + Sync + 'static {
+    /// Returns the running calls as JSON, on one line.
+    fn running_calls(&self) -> String;
+
+    /// Stops a running call. Returns whether it was running.
+    fn stop_call(&self, id: u64) -> bool;
+}
+
 /// State shared by all connections.
 struct SocketState<F> {
     about: String,
+    control: Arc<dyn CallControl>,
     console: LazyLock<Option<OpenedConsole>, F>,
     browser_permits: Semaphore,
     /// The rejected requests, for the log.
@@ -78,14 +91,15 @@ struct SocketState<F> {
 }
 
 /// Serves the console on `listener` until the future is dropped. `about` describes what the server
-/// serves. `open` creates the console on first use; it returns `None` if the server is shutting
+/// serves. `control` lists and stops calls. `open` creates the console on first use; it returns `None` if the server is shutting
 /// down.
-pub async fn serve<F>(listener: UnixListener, about: String, open: F)
+pub async fn serve<F>(listener: UnixListener, about: String, control: Arc<dyn CallControl>, open: F)
 where
     F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
     let shared = Arc::new(SocketState {
         about,
+        control,
         console: LazyLock::new(open),
         browser_permits: Semaphore::new(MAX_BROWSER_CONNECTIONS),
         rejections: FormRejections::default(),
@@ -141,6 +155,17 @@ where
                 handle_request(&mut stream, &console.approvals).await;
             }
         }
+        Some(SocketRequest::Calls) => {
+            let calls = shared.control.running_calls();
+            send_line(&mut stream, &calls).await;
+        }
+        Some(SocketRequest::Stop) => {
+            let Some(id) = read_number(&mut stream).await else {
+                return;
+            };
+            let is_stopped = shared.control.stop_call(id);
+            send_line(&mut stream, if is_stopped { STOPPED } else { "unknown" }).await;
+        }
         Some(SocketRequest::Pages) => {
             let Ok(_permit) = shared.browser_permits.try_acquire() else {
                 return;
@@ -152,6 +177,15 @@ where
         }
         None => {}
     }
+}
+
+/// Reads a line with a number.
+async fn read_number(stream: &mut UnixStream) -> Option<u64> {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream.take(MAX_NUMBER_BYTES));
+    let read = timeout(REQUEST_TIMEOUT, reader.read_line(&mut line)).await;
+    read.ok()?.ok()?;
+    line.strip_suffix('\n')?.parse().ok()
 }
 
 /// Sends a line. Gives up if the client does not read it.

@@ -8,6 +8,9 @@ use std::io;
 
 use tokio::net::UnixStream;
 
+/// Response to [`SocketRequest::Stop`] if the call was running.
+pub(crate) const STOPPED: &str = "stopped";
+
 /// The kind of a connection to the console's own socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketRequest {
@@ -18,6 +21,11 @@ pub(crate) enum SocketRequest {
     Login,
     /// A line with a request about the waiting calls follows.
     Approvals,
+    /// The server sends a line with its running calls, as JSON.
+    Calls,
+    /// A line with the number of a call follows. The server stops the call, and sends a line:
+    /// `stopped`, or `unknown` if there is no such call.
+    Stop,
     /// HTTP from an untrusted client follows.
     Pages,
 }
@@ -29,15 +37,24 @@ impl SocketRequest {
             Self::About => b'a',
             Self::Login => b'l',
             Self::Approvals => b'q',
+            Self::Calls => b'c',
+            Self::Stop => b's',
             Self::Pages => b'p',
         }
     }
 
     /// Parses the first byte of a connection.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::About, Self::Login, Self::Approvals, Self::Pages]
-            .into_iter()
-            .find(|request| request.byte() == byte)
+        [
+            Self::About,
+            Self::Login,
+            Self::Approvals,
+            Self::Calls,
+            Self::Stop,
+            Self::Pages,
+        ]
+        .into_iter()
+        .find(|request| request.byte() == byte)
     }
 }
 

@@ -19,8 +19,8 @@ pub struct CallResult {
 /// The reason why a call has no output.
 #[derive(Debug)]
 pub enum CallFailure {
-    /// The target is unknown or not available to the caller. Contains its name or URI.
-    Unknown(TargetKind, String),
+    /// The target is unknown or not available to the caller.
+    Unknown(UnknownTarget),
     /// The call requires client capabilities that were not declared. Contains the missing ones.
     MissingCapabilities(Map<String, Value>),
     /// The arguments do not match the tool's input schema, or the prompt's arguments.
@@ -45,11 +45,32 @@ pub enum CallFailure {
     Call(CallError),
 }
 
+/// A target that is unknown or not available to the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTarget {
+    /// The kind of target.
+    pub kind: TargetKind,
+    /// Its name or URI.
+    pub name: String,
+    /// Names or URIs that the caller may use and probably meant, the most similar first.
+    pub similar: Vec<String>,
+}
+
 impl CallFailure {
+    /// Returns the failure for a target that is unknown or not available to the caller, without
+    /// suggestions.
+    pub fn unknown(kind: TargetKind, name: impl Into<String>) -> Self {
+        Self::Unknown(UnknownTarget {
+            kind,
+            name: name.into(),
+            similar: Vec::new(),
+        })
+    }
+
     /// Returns the error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unknown(..) => ErrorKind::UnknownTool,
+            Self::Unknown(_) => ErrorKind::UnknownTool,
             Self::MissingCapabilities(_) => ErrorKind::MissingCapability,
             Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
             Self::Outdated => ErrorKind::Outdated,

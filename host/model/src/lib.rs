@@ -34,6 +34,7 @@ mod rate_limit;
 mod rejection;
 mod request;
 mod resource;
+mod similar_name;
 mod skill;
 mod tool;
 mod trace;
@@ -46,7 +47,7 @@ pub mod uri;
 
 pub use self::approval::{ApprovalState, MissingApproval, MissingApprovalReason};
 pub use self::byte_budget::{BudgetExhausted, ByteBudget, ByteReservation};
-pub use self::call_result::{CallFailure, CallResult};
+pub use self::call_result::{CallFailure, CallResult, UnknownTarget};
 pub use self::caller_preferences::{ArgumentCheck, CallerPreferences, SchemaForm};
 pub use self::completion::{CompletionReference, CompletionRequest, CompletionResult};
 pub use self::content::{
@@ -81,6 +82,7 @@ pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{CallRejection, CapacityLimit, RejectionReason};
 pub use self::request::{CallReply, CallRequest, TargetKind};
 pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};
+pub use self::similar_name::{similar_names, suggestion_question};
 pub use self::skill::Skill;
 pub use self::tool::{TaskSupport, Tool};
 pub use self::trace::TraceContext;

@@ -3,6 +3,7 @@
 mod add;
 mod approvals;
 mod audit;
+mod bench;
 mod call;
 mod call_printer;
 mod check;
@@ -28,7 +29,9 @@ mod optimize;
 mod output;
 mod pack;
 mod plugin_file;
+mod plugin_selection;
 mod progress;
+mod ps;
 mod questions;
 mod replay;
 mod requirements;
@@ -72,6 +75,10 @@ pub struct Cli {
 enum Command {
     /// Serve the tools over MCP, on standard input and output or over HTTP
     Serve {
+        /// Serve only this plugin file, with the files next to it that belong to it, such as its
+        /// grant; instead of a plugin folder
+        #[arg(value_name = "FILE", conflicts_with = "plugins")]
+        file: Option<PathBuf>,
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
@@ -296,14 +303,11 @@ enum Command {
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
     Audit(audit::Audit),
-    /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
+    /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml; list or revoke tokens
     ///
     /// The token is printed once, on standard error. The lines go to standard output, so you can
     /// append them: toolbay token NAME >> toolbay.toml
-    Token {
-        /// The name of the token's owner, as shown in the log
-        name: String,
-    },
+    Token(token::TokenCommand),
     /// Show, copy or delete what plugins keep from one call to the next
     ///
     /// Also works while a server is running. If the server is using the state continuously, the
@@ -333,6 +337,42 @@ enum Command {
         /// The process number of the server; needed if several are running
         #[arg(long, global = true, value_name = "N")]
         pid: Option<u32>,
+    },
+    /// Make one call many times, and print how long it takes and what it uses
+    ///
+    /// The calls run one after another, with the same limits and the same grant as when the tool is
+    /// served. One call before them is not measured.
+    Bench {
+        /// The tool's name, as `toolbay list` shows it; or a plugin file, followed by the name
+        #[arg(value_name = "TOOL")]
+        target: String,
+        /// The arguments, as for `toolbay call`
+        #[arg(value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+        #[command(flatten)]
+        common: Common,
+        /// The number of measured calls
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        calls: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the running calls of servers of this user: tool, plugin, caller, age and progress; or
+    /// stop one
+    ///
+    /// The numbers of calls are those of their server. A stopped call ends with an error that its
+    /// client receives, and the audit log has a line about it.
+    Ps {
+        /// Only the server with this process number
+        #[arg(long, value_name = "N")]
+        pid: Option<u32>,
+        /// Stop the call with this number
+        #[arg(long, value_name = "CALL", conflicts_with = "json")]
+        stop: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print the script with which a shell completes commands and options
     ///
@@ -370,12 +410,20 @@ enum Command {
         json: bool,
     },
     /// Call one tool, with the same limits as when it is served
+    ///
+    /// With a plugin file before the tool, such as `toolbay call weather.wasm forecast`, only that
+    /// plugin is loaded: with the files next to it that belong to it, such as its grant
+    /// weather.toml, exactly as in a plugin folder.
     Call {
-        /// The tool's name, as `toolbay list` shows it
-        tool: String,
-        /// The arguments as a JSON object, or - to read them from standard input
-        #[arg(default_value = "{}")]
-        arguments: String,
+        /// The tool's name, as `toolbay list` shows it; or a plugin file, followed by the name
+        #[arg(value_name = "TOOL")]
+        target: String,
+        /// The arguments: KEY=VALUE for each, with the type of the tool's input schema; or all as
+        /// one JSON object; or - to read that from standard input. KEY=@FILE takes the value from a
+        /// file, KEY:=JSON is a value of any type, OUTER.INNER=VALUE sets a member of an object, and
+        /// a repeated KEY adds an item to an array
+        #[arg(value_name = "ARGUMENT")]
+        arguments: Vec<String>,
         #[command(flatten)]
         common: Common,
         /// Print the complete result as JSON
@@ -384,6 +432,9 @@ enum Command {
         /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
+        /// Save the images, audio and files of the result in this folder. No file is replaced
+        #[arg(long, value_name = "DIR", conflicts_with = "task")]
+        output: Option<PathBuf>,
         /// Call like a client that supports tasks: a call that takes long becomes a task, and its
         /// status is printed
         #[arg(long, conflicts_with = "usage")]
@@ -409,7 +460,14 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let _flushed = FlushGuard;
         let result = match self.command {
-            Command::Serve { common, listen } => serve::run(&common, &listen),
+            Command::Serve {
+                file,
+                mut common,
+                listen,
+            } => common
+                .select_file(file.as_deref())
+                .map_err(Into::into)
+                .and_then(|()| serve::run(&common, &listen)),
             Command::Init {
                 folder,
                 samples,
@@ -417,9 +475,19 @@ impl Cli {
             } => init::run(&folder, samples.as_deref(), from),
             Command::Approvals { command, pid } => approvals::run(command, pid),
             Command::Console { pid } => console::run(pid),
+            Command::Bench {
+                target,
+                arguments,
+                mut common,
+                calls,
+                json,
+            } => call::CallCommand::read(&mut common, target, arguments).and_then(|command| {
+                bench::run(&common, command, bench::BenchOptions { calls, json })
+            }),
+            Command::Ps { pid, stop, json } => ps::run(pid, stop, json),
             Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
             Command::Manual { folder } => completions::write_manual(Self::command(), &folder),
-            Command::Token { name } => token::run(&name),
+            Command::Token(command) => token::run(command),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
             Command::Replay {
@@ -522,26 +590,33 @@ impl Cli {
                 json,
             } => list::run(&common, plugin.as_deref(), json),
             Command::Call {
-                tool,
+                target,
                 arguments,
-                common,
+                mut common,
                 json,
                 usage,
+                output,
                 task,
                 yes,
                 answer,
                 record,
-            } => call::run(
-                &common,
-                tool,
-                &arguments,
-                call::CallOutputOptions { json, usage, task },
-                call::GivenAnswers {
-                    yes,
-                    answers: answer,
-                },
-                record,
-            ),
+            } => call::CallCommand::read(&mut common, target, arguments).and_then(|command| {
+                call::run(
+                    &common,
+                    command,
+                    call::CallOutputOptions {
+                        json,
+                        usage,
+                        task,
+                        output,
+                    },
+                    call::GivenAnswers {
+                        yes,
+                        answers: answer,
+                    },
+                    record,
+                )
+            }),
         };
         // On a full disk, the output can be truncated.
         let result = result.map(|code| {

@@ -152,6 +152,10 @@ pub struct Config {
     /// sets it, for one run.
     #[serde(skip)]
     pub locked: bool,
+    /// The id of the only plugin of the folder to load. Only a plugin file on the command line sets
+    /// it, for one run.
+    #[serde(skip)]
+    pub only_plugin: Option<String>,
     /// Absolute path of the configuration file, or of the one that would be read if it existed.
     /// Empty if no file applies.
     #[serde(skip)]
@@ -193,6 +197,7 @@ impl Default for Config {
             otel: OtelConfig::default(),
             learn: false,
             locked: false,
+            only_plugin: None,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
             file_read: false,

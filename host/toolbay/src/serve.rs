@@ -15,6 +15,7 @@ pub(crate) mod mcp_host;
 pub(crate) mod metrics_collector;
 pub(crate) mod pattern_warnings;
 mod policy_resource;
+mod running_call_control;
 pub(crate) mod server;
 pub(crate) mod server_builder;
 mod server_parts;

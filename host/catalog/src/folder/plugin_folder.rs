@@ -134,12 +134,17 @@ fn check_search_permission(folder: &Path) -> io::Result<()> {
 }
 
 /// Scans `folder`, if it exists. Follows symbolic links; in folders of plain files, only those that
-/// stay within the folder. A problem with a single entry becomes a note in the listing.
+/// stay within the folder. A problem with a single entry becomes a note in the listing. If
+/// `only_plugin` is set, the listing contains only that plugin, exactly as it is in the folder.
 ///
 /// # Errors
 ///
 /// The folder itself cannot be read.
-pub(crate) fn scan(folder: &Path, limits: &DescribeLimits) -> io::Result<Option<FolderListing>> {
+pub(crate) fn scan(
+    folder: &Path,
+    limits: &DescribeLimits,
+    only_plugin: Option<&str>,
+) -> io::Result<Option<FolderListing>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
@@ -196,6 +201,13 @@ pub(crate) fn scan(folder: &Path, limits: &DescribeLimits) -> io::Result<Option<
             FileRole::Resources => (TreeKind::Resources, limits.resources),
             FileRole::Skill => (TreeKind::Skill, MAX_SKILL_FILES),
         };
+        if only_plugin.is_some_and(|only| only != id) {
+            // Only its name is needed: a grant with this name belongs to it.
+            if folder.join(&name).is_dir() {
+                trees.entry(id.to_owned()).or_default();
+            }
+            continue;
+        }
         match plain_tree::scan(&folder.join(&name), kind, max_files) {
             Some(tree) => {
                 let trees = trees.entry(id.to_owned()).or_default();
@@ -266,6 +278,9 @@ pub(crate) fn scan(folder: &Path, limits: &DescribeLimits) -> io::Result<Option<
             listing.add_note(&format_args!("{id}.toml"), &why);
         }
     }
+    if let Some(only) = only_plugin {
+        listing.keep_only(only);
+    }
     Ok(Some(listing))
 }
 
@@ -278,6 +293,13 @@ struct PlainTrees {
 }
 
 impl FolderListing {
+    /// Removes the other plugins, and the notes about their files.
+    fn keep_only(&mut self, plugin: &str) {
+        self.plugins.retain(|id, _| id == plugin);
+        let prefix = format!("{plugin}.");
+        self.notes.retain(|name, _| name.starts_with(&prefix));
+    }
+
     /// Adds a note about a file. Names are shown without control characters.
     fn add_note(&mut self, name: &dyn Display, why: &str) {
         self.notes.insert(

@@ -27,6 +27,8 @@ use crate::version::plugin::Plugin;
 /// Loader of plugins. Several plugins can load concurrently.
 pub struct PluginLoader {
     stages: LoadStages,
+    /// The only plugin to load. `None`: all plugins of the folder.
+    only_plugin: Option<String>,
 }
 
 impl PluginLoader {
@@ -71,6 +73,17 @@ impl PluginLoader {
         };
         Self {
             stages: LoadStages::new(environment),
+            only_plugin: None,
+        }
+    }
+
+    /// Loads only the plugin with this id, if it is set. The other plugins of the folder do not
+    /// exist for this loader.
+    #[must_use]
+    pub fn with_only_plugin(self, only_plugin: Option<String>) -> Self {
+        Self {
+            only_plugin,
+            ..self
         }
     }
 
@@ -119,7 +132,11 @@ impl PluginLoader {
     /// The folder cannot be read.
     pub(crate) fn scan(&self) -> std::io::Result<Option<FolderListing>> {
         let rules = self.stages.environment.rules.current();
-        let mut listing = plugin_folder::scan(self.folder(), &rules.description_limits)?;
+        let mut listing = plugin_folder::scan(
+            self.folder(),
+            &rules.description_limits,
+            self.only_plugin.as_deref(),
+        )?;
         if let Some(listing) = &mut listing
             && let Some(problem) = self.stages.environment.lock.problem()
         {

@@ -11,6 +11,19 @@ use crate::approval_requests::{ApprovalRequest, ApprovalResponse, request_approv
 use crate::forwarder;
 use crate::server_data::ApprovalOutcome;
 
+/// One running call, with the number 7.
+struct StubControl;
+
+impl CallControl for StubControl {
+    fn running_calls(&self) -> String {
+        "[7]".to_owned()
+    }
+
+    fn stop_call(&self, id: u64) -> bool {
+        id == 7
+    }
+}
+
 /// A server with a page, its socket, and a port that forwards to it.
 struct Served {
     folder: tempfile::TempDir,
@@ -39,6 +52,7 @@ impl Served {
         let serving = serve(
             UnixListener::from_std(listener).unwrap(),
             "/plugins".to_owned(),
+            Arc::new(StubControl),
             move || Some(console),
         );
         let serving = tokio::spawn(serving);
@@ -242,4 +256,32 @@ async fn approvals_are_answered_at_the_socket_but_not_through_the_port_or_with_o
     request_approvals(&served.socket(), answer(7))
         .await
         .unwrap_err();
+}
+
+#[tokio::test]
+async fn only_the_socket_lists_and_stops_calls() {
+    let served = Served::start().await;
+    let socket = served.socket();
+    assert_eq!(forwarder::list_running_calls(&socket).await.unwrap(), "[7]");
+    assert!(forwarder::stop_running_call(&socket, 7).await.unwrap());
+    assert!(!forwarder::stop_running_call(&socket, 8).await.unwrap());
+    for word in [&b"c"[..], b"s7\n"] {
+        let answer = served.through_the_port(&[word, b"\r\n\r\n"].concat()).await;
+        assert!(
+            !answer.contains("[7]") && !answer.contains("stopped"),
+            "{answer}"
+        );
+    }
+    // A number that is not one is not answered.
+    for number in ["", "x\n", "-7\n", "777777777777777777777777777777777\n"] {
+        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        stream
+            .write_all(format!("s{number}").as_bytes())
+            .await
+            .unwrap();
+        stream.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer).await);
+        assert!(answer.is_empty(), "{number}: {answer:?}");
+    }
 }

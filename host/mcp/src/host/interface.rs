@@ -12,6 +12,7 @@ use toolbay_model::{
 };
 
 use crate::host::operator_answers::{OperatorAnswer, PendingQuestions};
+use crate::lists::access_rights::CallerRights;
 use crate::protocol::capabilities::CapabilityNames;
 use crate::tasks::TaskOptions;
 
@@ -190,6 +191,8 @@ pub struct ClientCall {
     pub corrected: Vec<SchemaViolation>,
     /// If set, the caller may use the target. If not, the target is reported as unknown.
     pub is_permitted: bool,
+    /// The rights of the caller. Names that they do not allow are not suggested for an unknown one.
+    pub rights: CallerRights,
     /// The capabilities that the client declared.
     pub capabilities: CapabilityNames,
     /// The kinds of questions that the client can answer.
@@ -228,6 +231,7 @@ impl ClientCall {
             unreadable: None,
             corrected: Vec::new(),
             is_permitted: true,
+            rights: CallerRights::All,
             capabilities: CapabilityNames::default(),
             answerable,
             journal: Arc::new(journal),

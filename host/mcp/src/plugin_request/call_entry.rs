@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolbay_model::{CallError, CallFailure, CallJournal, CallRejection};
 
 use crate::host::interface::{ClientCall, QueuePlace};
+use crate::lists::access_rights::CallerRights;
 use crate::plugin_request::call_state::CallState;
 use crate::plugin_request::elicitation::{self, NoAnswers};
 use crate::plugin_request::retained_request::ReparsedRequest;
@@ -61,6 +62,8 @@ impl CallEntry {
             unreadable: None,
             corrected,
             is_permitted: state.permitted,
+            // A call that was entered had a known target: nothing is suggested.
+            rights: CallerRights::Only(Vec::new()),
             capabilities: rules.capabilities.clone(),
             answerable: rules.capabilities.answerable(rules.revision),
             journal: Arc::clone(journal),

@@ -102,6 +102,7 @@ impl PendingCall {
         } = reserve(session, caller, target, memory, kept);
         let call = ClientCall {
             is_permitted: caller.may_use(target),
+            rights: caller.rights.clone(),
             request: wanted,
             unreadable: parsed.unreadable,
             corrected: parsed.corrected,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
     CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question,
-    QuestionKind, SchemaViolation, TargetKind,
+    QuestionKind, SchemaViolation, TargetKind, UnknownTarget,
 };
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
@@ -94,13 +94,7 @@ impl FailureEncoder {
     fn encode(&self, failure: CallFailure) -> Result<Map<String, Value>, Error> {
         let Self { kind, revision, .. } = *self;
         match failure {
-            CallFailure::Unknown(TargetKind::Resource, uri) => {
-                Err(resource_not_found(&uri, revision))
-            }
-            CallFailure::Unknown(kind, name) => Err(Error::new(
-                INVALID_PARAMS,
-                format!("Unknown {kind}: {}", truncate_quoted(&name)),
-            )),
+            CallFailure::Unknown(unknown) => Err(unknown_target(&unknown, revision)),
             CallFailure::MissingCapabilities(missing) => {
                 Err(missing_capabilities(&missing, kind, revision))
             }
@@ -280,6 +274,27 @@ pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
             format!("Resource not found: {}", truncate_quoted(uri)),
         )
     }
+}
+
+/// Returns the error for a target that does not exist, or that the caller may not use, with the
+/// names that the caller probably meant.
+fn unknown_target(unknown: &UnknownTarget, revision: Revision) -> Error {
+    let UnknownTarget {
+        kind,
+        name,
+        similar,
+    } = unknown;
+    let mut error = match kind {
+        TargetKind::Resource => resource_not_found(name, revision),
+        _ => Error::new(
+            INVALID_PARAMS,
+            format!("Unknown {kind}: {}", truncate_quoted(name)),
+        ),
+    };
+    if !similar.is_empty() {
+        let _ = write!(error.message, ". Did you mean {}?", similar.join(" or "));
+    }
+    error
 }
 
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not

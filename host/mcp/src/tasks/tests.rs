@@ -259,7 +259,7 @@ async fn failures_end_tasks_as_each_form_specifies() {
             "completed",
         ),
         (
-            || CallFailure::Unknown(toolbay_model::TargetKind::Tool, "a".into()),
+            || CallFailure::unknown(toolbay_model::TargetKind::Tool, "a"),
             "failed",
             "failed",
         ),

@@ -106,7 +106,7 @@ impl QueuePlace for StubQueuePlace {
         let result = if is_there {
             Ok(reply(&call.request))
         } else {
-            Err(CallFailure::Unknown(kind, target.to_owned()))
+            Err(CallFailure::unknown(kind, target))
         };
         Box::pin(std::future::ready(CallResult {
             result,

@@ -68,8 +68,8 @@ impl ReadyRequest {
     /// Returns the failure for a target that the plugin does not have.
     pub(crate) fn unknown_target(&self, target: &CallTarget) -> CallFailure {
         match self {
-            Self::Resource(uri) => CallFailure::Unknown(TargetKind::Resource, uri.clone()),
-            _ => CallFailure::Unknown(target.kind(), target.public_name().to_owned()),
+            Self::Resource(uri) => CallFailure::unknown(TargetKind::Resource, uri.clone()),
+            _ => CallFailure::unknown(target.kind(), target.public_name()),
         }
     }
 

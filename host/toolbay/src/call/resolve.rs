@@ -8,7 +8,10 @@ use sha2::{Digest as _, Sha256};
 use toolbay_catalog::{Catalog, MatchBudget, MatchBudgetExhausted, Plugin, Snapshot};
 use toolbay_mcp::ClientCall;
 use toolbay_model::text::format_duration;
-use toolbay_model::{ArgumentCheck, CallFailure, CallRequest, Digest, SchemaViolation};
+use toolbay_model::{
+    ArgumentCheck, CallFailure, CallRequest, Digest, SchemaViolation, TargetKind, UnknownTarget,
+    similar_names,
+};
 
 use crate::approval::call_target::{CallTarget, TOO_EXPENSIVE_MESSAGE};
 use crate::call::admission::CallAdmission;
@@ -94,10 +97,9 @@ impl TargetLookup {
         call: &ClientCall,
     ) -> Result<CallTarget, CallFailure> {
         let request = &call.request;
-        let unknown = || CallFailure::Unknown(request.kind(), request.target().to_owned());
         if !call.is_permitted {
             // Neither the answer nor its timing reveals whether the target exists.
-            return Err(unknown());
+            return Err(unknown_failure(&self.catalog.snapshot(), call));
         }
         let quick = |snapshot: &Snapshot| {
             CallTarget::find(
@@ -111,9 +113,11 @@ impl TargetLookup {
         let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
         let target = match quick(&snapshot) {
             Ok(target) => target,
-            Err(MatchBudgetExhausted) => find_resource(client, snapshot, request).await,
+            Err(MatchBudgetExhausted) => {
+                find_resource(client, Arc::clone(&snapshot), request).await
+            }
         };
-        target.ok_or_else(unknown)
+        target.ok_or_else(|| unknown_failure(&snapshot, call))
     }
 
     async fn wait_for_snapshot(
@@ -158,6 +162,31 @@ impl TargetLookup {
             );
         }
     }
+}
+
+/// Returns the failure of a call whose target is unknown, with the most similar names that the
+/// caller may use.
+fn unknown_failure(snapshot: &Snapshot, call: &ClientCall) -> CallFailure {
+    let (kind, name) = (call.request.kind(), call.request.target());
+    let known: Vec<&String> = match kind {
+        TargetKind::Tool => snapshot.tools.keys().collect(),
+        TargetKind::Prompt => snapshot.prompts.keys().collect(),
+        TargetKind::Resource => snapshot.resources.keys().collect(),
+        TargetKind::Template => snapshot.templates.keys().collect(),
+    };
+    let allowed = known
+        .into_iter()
+        .map(String::as_str)
+        .filter(|known| call.rights.allow(known));
+    let similar = similar_names(name, allowed)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    CallFailure::Unknown(UnknownTarget {
+        kind,
+        name: name.to_owned(),
+        similar,
+    })
 }
 
 /// Finds the resource of a request whose URI takes long to compare with the templates, on

@@ -59,10 +59,7 @@ async fn read_file(
         .unwrap_or_else(|TooLate| Err(work.deadline_error()))
     {
         Ok(Some(reply)) => Ok(reply),
-        Ok(None) => Err(CallFailure::Unknown(
-            target.kind(),
-            target.public_name().to_owned(),
-        )),
+        Ok(None) => Err(CallFailure::unknown(target.kind(), target.public_name())),
         Err(error) => Err(CallFailure::Call(target.with_tool_of_limit(error))),
     }
 }

@@ -66,10 +66,7 @@ impl LogPath {
         if let Some(folder) = self.folder {
             return Ok(folder);
         }
-        let common = super::common::Common {
-            plugins: None,
-            settings: self.settings,
-        };
+        let common = super::common::Common::for_folder(None, self.settings);
         let config = common.load_config(true, &Listen::default())?;
         let settings = config.audit.settings();
         let settings = settings

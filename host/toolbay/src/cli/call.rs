@@ -1,37 +1,46 @@
 //! `toolbay call`: makes one call, with the same limits as when the tool is served.
 
-use std::fmt::Write as _;
-use std::io::Read as _;
+mod argument_schema;
+mod arguments;
+mod saved_files;
+mod unknown_tool;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use serde_json::{Map, Value};
-use toolbay_catalog::{PluginFileStatus, Snapshot};
-use toolbay_model::text::{clean_line, format_duration, format_thousands};
+use anyhow::bail;
+use toolbay_model::text::{format_duration, format_thousands};
 use toolbay_model::{CallUsage, Limits, QuestionKind};
-use toolbay_settings::toml_file::nearest;
 
+pub(super) use self::arguments::{GivenArguments, parse_arguments};
+use self::saved_files::save_files;
+pub(super) use self::unknown_tool::unknown_tool_message;
 use super::call_printer::CallPrinter;
 use super::common::{Common, Listen, Record, block_on};
 use super::confirm;
-use super::load_progress::wait_until_loaded;
-use super::output::complain;
+use super::load_progress::{command_server, wait_until_loaded};
+use super::output::{complain, note};
+use super::plugin_selection::{is_plugin_file, select_plugin};
 use super::questions::{AnswerOption, CommandAnswers};
-use super::result::{self, MAX_PROBLEM_BYTES};
+use super::result;
 use super::stack_frames::StackFrames;
 use super::task;
-use crate::serve::server::Server;
-
-/// Maximum number of plugin problems that are printed for an unknown tool.
-const MAX_PROBLEMS: usize = 10;
+use crate::config::ConfigError;
 
 /// Time after which a call becomes a task.
 const TASK_DELAY: Duration = Duration::from_millis(1);
 
+/// The tool to call, with its arguments.
+#[derive(Debug)]
+pub(super) struct CallCommand {
+    pub(super) tool: String,
+    pub(super) arguments: GivenArguments,
+}
+
 /// Output options.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CallOutputOptions {
     /// Print the complete result as JSON.
     pub(super) json: bool,
@@ -39,6 +48,8 @@ pub(super) struct CallOutputOptions {
     pub(super) usage: bool,
     /// Call as a client that supports tasks.
     pub(super) task: bool,
+    /// The folder for images and files.
+    pub(super) output: Option<PathBuf>,
 }
 
 /// Answers that the command line gives.
@@ -50,16 +61,45 @@ pub(super) struct GivenAnswers {
     pub(super) answers: Vec<AnswerOption>,
 }
 
+impl CallCommand {
+    /// Reads the tool and its arguments from a command line, such as `echo text=hello` or
+    /// `FILE.wasm echo text=hello`. In the latter case, `common` selects the plugin.
+    ///
+    /// # Errors
+    ///
+    /// The command line is incomplete, or the file or an argument is invalid.
+    pub(super) fn read(
+        common: &mut Common,
+        target: String,
+        mut rest: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let tool = if is_plugin_file(&target) {
+            common.select(select_plugin(Path::new(&target))?)?;
+            if rest.is_empty() {
+                return Err(ConfigError::new(format!(
+                    "name the tool after the plugin file; `toolbay check {target}` shows its tools"
+                ))
+                .into());
+            }
+            rest.remove(0)
+        } else {
+            target
+        };
+        Ok(Self {
+            tool,
+            arguments: parse_arguments(&rest)?,
+        })
+    }
+}
+
 /// Makes the call and prints its result.
 pub(super) fn run(
     common: &Common,
-    tool: String,
-    arguments: &str,
+    CallCommand { tool, arguments }: CallCommand,
     show: CallOutputOptions,
     given: GivenAnswers,
     record: Record,
 ) -> anyhow::Result<ExitCode> {
-    let arguments = read_arguments(arguments)?;
     let listen = Listen {
         record,
         ..Listen::default()
@@ -73,15 +113,13 @@ pub(super) fn run(
         config.tasks.after = TASK_DELAY;
     }
     block_on(async {
-        let server = Server::builder(config)
-            .watch(false)
-            .audit(false)
-            .record(record)
-            .start()?;
+        let server = command_server(config).record(record).start()?;
         let snapshot = wait_until_loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else {
             bail!(unknown_tool_message(&tool, &snapshot))
         };
+        let schema = serde_json::from_str(offer.tool.input_schema.get())?;
+        let arguments = arguments.into_object(&schema)?;
         // The result does not contain these: why the use of an import was denied, and warnings
         // about the plugin.
         let problems = snapshot
@@ -111,6 +149,7 @@ pub(super) fn run(
         }
         let printer = Arc::new(CallPrinter::new(&offer.plugin.id, StackFrames::default()));
         let mut answers = CommandAnswers::new(given.answers, given.yes, Arc::clone(&printer))?;
+        let name = offer.definition.tool.name.clone();
         let answer = server
             .call_answered(
                 tool,
@@ -126,83 +165,19 @@ pub(super) fn run(
         }
         answers.finish(&answer)?;
         let usage = answer.usage;
+        let saved = show
+            .output
+            .as_deref()
+            .map(|folder| save_files(&answer, &name, folder));
         let code = result::print_answer(answer, show.json);
         if let (true, Some(used)) = (show.usage, usage) {
             print_usage(used, &limits);
         }
+        for line in saved.transpose()?.into_iter().flatten() {
+            note(&line);
+        }
         Ok(code)
     })
-}
-
-/// Returns the message about an unknown tool, with the most similar name and the problems of
-/// plugins that may provide the tool.
-fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
-    let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-    let matching_tools = snapshot
-        .tools
-        .iter()
-        .filter(|(_, offer)| offer.definition.tool.name == tool);
-    let prefixed: Vec<&str> = matching_tools
-        .map(|(name, _)| name.as_str())
-        .take(MAX_PROBLEMS)
-        .collect();
-    let mut message = match nearest(tool, &names) {
-        _ if !prefixed.is_empty() => {
-            let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
-            format!(
-                "unknown tool {tool:?}; its full name is {}",
-                full.join(" or ")
-            )
-        }
-        _ if snapshot.prompts.contains_key(tool) => {
-            format!("{tool:?} is a prompt, not a tool: clients get it with prompts/get")
-        }
-        Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
-        None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
-    };
-    // Any plugin with a problem may provide the tool.
-    let with_problems = snapshot
-        .plugins
-        .iter()
-        .filter(|(_, report)| !report.problems.is_empty());
-    let mut problems = with_problems.flat_map(|(id, report)| {
-        report
-            .problems
-            .iter()
-            .map(move |problem| (id, report, problem))
-    });
-    for (id, report, problem) in problems.by_ref().take(MAX_PROBLEMS) {
-        let refused = if report.status == PluginFileStatus::Refused {
-            " was refused"
-        } else {
-            ""
-        };
-        let _ = write!(
-            message,
-            "\n  plugin {id:?}{refused}: {}",
-            clean_line(problem, MAX_PROBLEM_BYTES)
-        );
-    }
-    let more = problems.count();
-    if more > 0 {
-        let _ = write!(message, "\n  and {more} more");
-    }
-    message
-}
-
-/// Reads the arguments from the command line or from standard input.
-fn read_arguments(arguments: &str) -> anyhow::Result<Map<String, Value>> {
-    let mut text = arguments.to_owned();
-    if arguments == "-" {
-        text.clear();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .context("failed to read the arguments from standard input")?;
-    }
-    match serde_json::from_str(&text).context("the arguments are not valid JSON")? {
-        Value::Object(arguments) => Ok(arguments),
-        _ => bail!("the arguments must be a JSON object, such as '{{\"city\": \"Bern\"}}'"),
-    }
 }
 
 /// Prints the resource usage next to the limits.

@@ -89,10 +89,7 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let common = Common {
-        plugins: Some(plugin_folder.to_owned()),
-        settings: settings.clone(),
-    };
+    let common = Common::for_folder(Some(plugin_folder.to_owned()), settings.clone());
     let config = common.load_config(true, &Listen::default())?;
     let findings = block_on(inspect(config, file))?;
     let name = file

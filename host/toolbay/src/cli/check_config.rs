@@ -12,13 +12,13 @@ use toolbay_catalog::{PluginFileStatus, Snapshot};
 use toolbay_mcp::http::{ListenAddress, check_issuer_keys};
 use toolbay_private::PrivateFolder;
 
-use super::check_report::{CheckReport, CheckStatus, count_noun};
+use super::check_report::{CheckReport, CheckStatus};
 use super::common::{Common, Listen, block_on};
-use super::load_progress::wait_until_loaded;
+use super::load_progress::{command_server, wait_until_loaded};
+use super::output::count_noun;
 use crate::config::Config;
 use crate::serve::confinement::ConfinementNeeds;
 use crate::serve::pattern_warnings::unmatched_patterns;
-use crate::serve::server::Server;
 
 pub(super) fn run(common: &Common, listen: &Listen, as_json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, listen)?;
@@ -182,11 +182,7 @@ fn check_folder(folder: &Path) -> Result<String, String> {
 
 /// Loads the plugins as a server does, and reports problems of their files and grants.
 async fn check_plugins(config: &Config, report: &mut CheckReport) -> anyhow::Result<()> {
-    let server = Server::builder(config.clone())
-        .watch(false)
-        .audit(false)
-        .record(false)
-        .start()?;
+    let server = command_server(config.clone()).start()?;
     let snapshot = wait_until_loaded(&server).await;
     report.add(
         CheckStatus::Ok,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use toolbay_model::text::clean_line;
 
-use super::output::{print, print_json};
+use super::output::{count_noun, print, print_json};
 
 /// Maximum length of a printed message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 2_000;
@@ -131,15 +131,6 @@ impl CheckReport {
             .iter()
             .filter(|check| check.status == status)
             .count()
-    }
-}
-
-/// Returns a count with its noun, such as `no errors` or `2 errors`.
-pub(super) fn count_noun(count: usize, noun: &str) -> String {
-    match count {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
     }
 }
 

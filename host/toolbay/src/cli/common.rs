@@ -1,12 +1,13 @@
 //! Options and a runtime that the commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use toolbay_mcp::http::ListenAddress;
 use toolbay_otel::Telemetry;
 
+use super::plugin_selection::{SelectedPlugin, select_plugin};
 use super::signals::ignore_file_size_signal;
 use crate::config::{Config, ConfigError, Flags, environment_variables};
 use crate::process::log_export::LogExportLayer;
@@ -25,6 +26,9 @@ pub(super) struct Common {
     pub(super) plugins: Option<PathBuf>,
     #[command(flatten)]
     pub(super) settings: Settings,
+    /// The id of the only plugin of the folder to load. Set by a plugin file on the command line.
+    #[arg(skip)]
+    pub(super) only_plugin: Option<String>,
 }
 
 /// The options of every command that reads the configuration.
@@ -91,6 +95,41 @@ fn address(text: &str) -> Result<ListenAddress, String> {
 }
 
 impl Common {
+    /// Creates the options of a command for the plugins of one folder.
+    pub(super) fn for_folder(plugins: Option<PathBuf>, settings: Settings) -> Self {
+        Self {
+            plugins,
+            settings,
+            only_plugin: None,
+        }
+    }
+
+    /// Uses only the plugin of this file, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a plugin file.
+    pub(super) fn select_file(&mut self, file: Option<&Path>) -> Result<(), ConfigError> {
+        match file {
+            Some(file) => self.select(select_plugin(file)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Uses only this plugin.
+    ///
+    /// # Errors
+    ///
+    /// The command line names a plugin folder, too.
+    pub(super) fn select(&mut self, plugin: SelectedPlugin) -> Result<(), ConfigError> {
+        if self.plugins.is_some() {
+            return Err(ConfigError::new("a plugin file and --plugins cannot be combined: the file is used with the files next to it".to_owned()));
+        }
+        self.plugins = Some(plugin.folder);
+        self.only_plugin = Some(plugin.id);
+        Ok(())
+    }
+
     /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` is
     /// set.
     pub(super) fn load_config(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
@@ -127,6 +166,7 @@ impl Common {
             requires_config: false,
             no_config: self.settings.no_config,
             plugins: self.plugins.clone(),
+            only_plugin: self.only_plugin.clone(),
             log: self.settings.log.clone(),
             http: listen.http.clone(),
             sse: listen.sse,
@@ -150,6 +190,9 @@ pub(super) fn start_logging(
     logging::init(filter, config.log_format, records).map_err(ConfigError::new)?;
     tracing::info!("{}", config.source_message());
     machine_limits::raise_descriptor_limit();
+    for limit in machine_limits::low_limits() {
+        tracing::warn!("{limit}");
+    }
     for clamp in config.clamp_messages() {
         tracing::warn!("{clamp}");
     }

@@ -24,7 +24,7 @@ use self::source_check::SourceCheck;
 use super::call_printer::CallPrinter;
 use super::common::{Common, Listen, block_on};
 use super::confirm;
-use super::load_progress::wait_until_loaded;
+use super::load_progress::{command_server, wait_until_loaded};
 use super::manifest;
 use super::output::{complain, print};
 use super::questions::{AnswerOption, CommandAnswers};
@@ -32,7 +32,6 @@ use super::requirements::check_installed;
 use super::result::{self, MAX_PROBLEM_BYTES};
 use super::stack_frames::StackFrames;
 use crate::config::Config;
-use crate::serve::server::Server;
 
 /// Time without changes before a build starts. Editors write several files when they save.
 const DEBOUNCE_INTERVAL: Duration = Duration::from_millis(100);
@@ -193,11 +192,7 @@ impl DevProject<'_> {
     /// call.
     async fn run_example(&self, project: &ProjectFile) -> anyhow::Result<bool> {
         let id = &project.name;
-        let server = Server::builder(self.config.clone())
-            .watch(false)
-            .audit(false)
-            .record(false)
-            .start()?;
+        let server = command_server(self.config.clone()).start()?;
         let snapshot = wait_until_loaded(&server).await;
         let Some(report) = snapshot.plugins.get(id) else {
             bail!("the plugin {id} is not in the plugin folder")

@@ -16,17 +16,10 @@ use super::check_report::{CheckReport, CheckStatus};
 use super::common::{Common, Listen, block_on};
 use super::output::print;
 use crate::config::Config;
-use crate::process::machine_limits::available_memory;
+use crate::process::machine_limits::{COMMON_DESCRIPTORS, COMMON_THREADS, available_memory};
 
 /// Option of the child process that tries to confine itself.
 const CONFINEMENT_OPTION: &str = "--confinement-only";
-
-/// Number of files that a server with some dozens of plugins and clients opens. With fewer, it
-/// may refuse connections.
-const COMMON_DESCRIPTORS: u64 = 1_024;
-
-/// Number of threads that a server starts on a machine with many processors.
-const COMMON_THREADS: u64 = 256;
 
 pub(super) fn run(common: &Common, as_json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;

@@ -218,10 +218,7 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
         no_config: options.no_config,
         log: None,
     };
-    let common = Common {
-        plugins: options.plugins.clone(),
-        settings,
-    };
+    let common = Common::for_folder(options.plugins.clone(), settings);
     // Report errors of the configuration here. The client would only report that the server does
     // not start.
     let config = common.load_config(true, &Listen::default())?;

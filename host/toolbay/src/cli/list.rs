@@ -8,23 +8,18 @@ use serde_json::{Value, json};
 use toolbay_catalog::{GrantReport, PluginFileStatus, PluginReport, Snapshot};
 use toolbay_mcp::{prompt_json, resource_json, template_json, tool_json};
 use toolbay_model::text::clean_line;
-use toolbay_settings::toml_file::nearest;
+use toolbay_model::{similar_names, suggestion_question};
 
 use super::common::{Common, Listen, block_on};
-use super::load_progress::wait_until_loaded;
-use super::output::{print, print_json};
+use super::load_progress::{command_server, wait_until_loaded};
+use super::output::{count_noun, print, print_json};
 use crate::config::Config;
 use crate::serve::grant_text::{permission_lines, term_lines};
-use crate::serve::server::Server;
 
 pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
-        let server = Server::builder(config.clone())
-            .watch(false)
-            .audit(false)
-            .record(false)
-            .start()?;
+        let server = command_server(config.clone()).start()?;
         let snapshot = wait_until_loaded(&server).await;
         match plugin {
             Some(id) => {
@@ -50,9 +45,9 @@ pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::
 
 /// Returns the message about an unknown plugin, with the most similar name.
 fn unknown_plugin_message(id: &str, snapshot: &Snapshot) -> String {
-    let ids: Vec<&str> = snapshot.plugins.keys().map(String::as_str).collect();
-    match nearest(id, &ids) {
-        Some(near) => format!("unknown plugin {id:?}; did you mean {near:?}?"),
+    let similar = similar_names(id, snapshot.plugins.keys().map(String::as_str));
+    match suggestion_question(&similar) {
+        Some(question) => format!("unknown plugin {id:?}; {question}"),
         None => format!("unknown plugin {id:?}; `toolbay list` shows all plugins"),
     }
 }
@@ -313,8 +308,4 @@ fn grant_lines(grant: &GrantReport) -> impl Iterator<Item = String> {
         .chain(term_lines(grant))
         .collect::<Vec<_>>()
         .into_iter()
-}
-
-fn count_noun(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -8,7 +8,9 @@ use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_model::text::clean_line;
 
 use super::progress::{DISPLAY_DELAY, Progress};
+use crate::config::Config;
 use crate::serve::server::Server;
+use crate::serve::server_builder::ServerBuilder;
 
 /// Interval at which the displayed progress is updated.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -24,6 +26,15 @@ const MAX_NAMES: usize = 5;
 
 /// Maximum size of a printed file name, in bytes.
 const MAX_NAME_BYTES: usize = 100;
+
+/// Returns a builder of the server of a command: it loads the plugins once, and writes neither the
+/// audit log nor the recording, which may belong to a running server.
+pub(super) fn command_server(config: Config) -> ServerBuilder {
+    Server::builder(config)
+        .watch(false)
+        .audit(false)
+        .record(false)
+}
 
 /// Waits until every plugin in the directory is loaded or refused. After [`DISPLAY_DELAY`], shows
 /// the number of loaded plugins and the names of those that are still loading.

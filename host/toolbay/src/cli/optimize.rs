@@ -103,10 +103,7 @@ pub(super) fn run(
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let common = Common {
-        plugins: Some(plugin_folder.to_owned()),
-        settings: settings.clone(),
-    };
+    let common = Common::for_folder(Some(plugin_folder.to_owned()), settings.clone());
     let config = common.load_config(true, &Listen::default())?;
     let allowed = allow.into_iter().map(InitAllowance::from).collect();
     let report = block_on(async {

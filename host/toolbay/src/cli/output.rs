@@ -65,3 +65,12 @@ fn write_stdout(bytes: &[u8]) {
         _ => {}
     }
 }
+
+/// Returns a count with its noun, such as `no errors` or `2 errors`.
+pub(super) fn count_noun(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}

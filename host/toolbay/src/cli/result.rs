@@ -19,8 +19,8 @@ pub(super) fn print_answer(answer: CallResult, json: bool) -> ExitCode {
     let failed = answer.result.is_err();
     // What the plugin reported comes before its result.
     flush_messages();
-    if let Err(CallFailure::Unknown(kind, name)) = &answer.result {
-        complain(&format!("unknown {kind} {name:?}"));
+    if let Err(CallFailure::Unknown(unknown)) = &answer.result {
+        complain(&format!("unknown {} {:?}", unknown.kind, unknown.name));
         return ExitCode::FAILURE;
     }
     match result_json(answer, TargetKind::Tool, Revision::NEWEST) {

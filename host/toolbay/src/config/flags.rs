@@ -18,6 +18,8 @@ pub struct Flags {
     pub requires_config: bool,
     /// `--plugins`.
     pub plugins: Option<PathBuf>,
+    /// The id of the only plugin of that folder to load. Set by a plugin file on the command line.
+    pub only_plugin: Option<String>,
     /// `--log`.
     pub log: Option<String>,
     /// `--http`.

@@ -141,6 +141,7 @@ impl Config {
         if flags.locked {
             self.lock.mode = LockMode::Hold;
         }
+        self.only_plugin.clone_from(&flags.only_plugin);
         // Requests from unknown clients must not become suggestions for the operator.
         if let Some(address) = self
             .http

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
+use toolbay_console::{CallProgress, RunningCallEntry};
 use toolbay_mcp::ClientCall;
 use toolbay_model::{CallRejection, TraceContext};
 use toolbay_sandbox::ReplayTape;
@@ -28,6 +29,8 @@ pub(crate) struct CallSinks {
     line: Option<CallAuditLines>,
     /// The call's report to the console, if there is one.
     console: Option<ConsoleReport>,
+    /// The call's entry among the running calls, if the console does not have it.
+    running: Option<RunningCallEntry>,
     /// The recording of the call, if calls are recorded.
     recording: Option<CallRecording>,
     /// The call's span, if spans are exported.
@@ -52,6 +55,7 @@ impl CallSinks {
             count: server.counters().begin(tool),
             line: server.start_line(caller, tool),
             console: server.start_console_report(caller, tool),
+            running: server.start_running_call(caller, tool),
             recording: server.recording().map(CallRecording::new),
             span: server.tracer().map(|tracer| CallSpan::new(tracer, caller)),
             server: Arc::clone(server),
@@ -75,9 +79,16 @@ impl CallSinks {
             .map_or_else(tracing::Span::none, CallSpan::log_span)
     }
 
-    /// Returns the signal that an operator stops the call, if there is a console.
+    /// Returns a handle with which the progress of the call is reported, if it is listed.
+    pub(crate) fn progress(&self) -> Option<CallProgress> {
+        let console = self.console.as_ref().map(ConsoleReport::progress);
+        console.or_else(|| self.running.as_ref().map(RunningCallEntry::progress))
+    }
+
+    /// Returns the signal that an operator stops the call, if running calls are listed.
     pub(crate) fn stop_signal(&self) -> Option<Arc<Notify>> {
-        self.console.as_ref().map(ConsoleReport::stop_signal)
+        let console = self.console.as_ref().map(ConsoleReport::stop_signal);
+        console.or_else(|| self.running.as_ref().map(RunningCallEntry::stop_signal))
     }
 
     /// Returns the extent to which sinks record arguments.
@@ -129,9 +140,13 @@ impl CallSinks {
             count,
             line,
             console,
+            running,
             span,
             ..
         } = self;
+        if let Some(entry) = running {
+            entry.set_plugin(&target.plugin().id);
+        }
         let found = |trace| CallEvent::Resolved {
             target,
             meters,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{
-    ApprovalNote, CallNote, CallTrail, DenialNote, RunningCallEntry, ServerActivity, TextExcerpt,
+    ApprovalNote, CallNote, CallProgress, CallTrail, DenialNote, RunningCallEntry, ServerActivity,
+    TextExcerpt,
 };
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
@@ -100,6 +101,11 @@ impl ConsoleReport {
         });
     }
 
+    /// Returns a handle with which the progress of the call is reported.
+    pub(crate) fn progress(&self) -> CallProgress {
+        self.entry.progress()
+    }
+
     /// Sets the plugin that handles the call.
     fn set_plugin(&mut self, plugin: &str) {
         self.entry.set_plugin(plugin);
@@ -182,7 +188,8 @@ impl ConsoleReport {
     /// only if contents are reported.
     fn failure_reason(&self, failure: &CallFailure) -> String {
         match failure {
-            CallFailure::Unknown(kind, _) => {
+            CallFailure::Unknown(unknown) => {
+                let kind = unknown.kind;
                 format!("There is no such {kind}, or the caller has no right to it.")
             }
             CallFailure::MissingCapabilities(missing) => {

@@ -1,9 +1,11 @@
 //! Turns what a running guest reports into events of its call.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toolbay_catalog::MatchBudget;
+use toolbay_console::CallProgress;
 use toolbay_model::{
     CallObserver, DenialKind, HttpExchange, LogLevel, ProgressUpdate, TraceContext,
 };
@@ -16,6 +18,9 @@ use crate::observe::call_sinks::CallSinks;
 use crate::observe::console_report::TrailRecorder;
 use crate::observe::server_observers::ServerObservers;
 
+/// Maximum length of a listed progress message, in bytes.
+const MAX_PROGRESS_BYTES: usize = 200;
+
 /// Observer of a running guest that also reports its log messages and denials to the server's
 /// sinks. The guest's threads share it, so it reaches only sinks that they can share.
 pub(crate) struct GuestObserver {
@@ -26,6 +31,8 @@ pub(crate) struct GuestObserver {
     denials: Option<DenialRecorder>,
     /// Recorder for the page of the call in the console, if there is one.
     trail: Option<TrailRecorder>,
+    /// Receiver of the progress, if the call is listed as running.
+    progress: Option<CallProgress>,
     /// Remaining budget for matching the URIs of changed resources that the call names.
     match_budget: Mutex<MatchBudget>,
 }
@@ -43,6 +50,7 @@ impl GuestObserver {
             server: Arc::clone(sinks.server()),
             denials: sinks.denial_recorder(),
             trail: sinks.trail_recorder(),
+            progress: sinks.progress(),
             match_budget: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
         })
     }
@@ -69,6 +77,9 @@ impl CallObserver for GuestObserver {
     }
 
     fn progress(&self, progress: ProgressUpdate) {
+        if let Some(listed) = &self.progress {
+            listed.set(progress_text(&progress));
+        }
         self.inner.progress(progress);
     }
 
@@ -110,4 +121,17 @@ impl CallObserver for GuestObserver {
     fn is_cancelled(&self) -> bool {
         self.inner.is_cancelled()
     }
+}
+
+/// Returns progress in words, such as `3/10 pages read`.
+fn progress_text(update: &ProgressUpdate) -> String {
+    let mut text = update.progress.to_string();
+    if let Some(total) = update.total {
+        let _ = write!(text, "/{total}");
+    }
+    if let Some(message) = &update.message {
+        let end = message.floor_char_boundary(MAX_PROGRESS_BYTES);
+        let _ = write!(text, " {}", message.get(..end).unwrap_or_default());
+    }
+    text
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use toolbay_console::ServerActivity;
+use toolbay_console::{RunningCallEntry, RunningCallTable, ServerActivity};
 use toolbay_model::CallRejection;
 use toolbay_otel::Telemetry;
 use toolbay_state::StateDatabase;
@@ -43,6 +43,8 @@ pub(crate) struct ServerObservers {
     audit: Option<ServerAudit>,
     /// Data source of the console, once there is one.
     console: OnceLock<Arc<ServerActivity>>,
+    /// The running calls, if they can be listed without a console.
+    running: OnceLock<RunningCallTable>,
     /// True if the contents of calls are reported to the console.
     contents: bool,
     recording: Option<ServerRecording>,
@@ -69,6 +71,7 @@ impl ServerObservers {
             metrics,
             audit: audited,
             console: watch.map_or_else(OnceLock::new, OnceLock::from),
+            running: OnceLock::new(),
             contents: config.console.contents,
             recording: recorded,
             tracer: telemetry
@@ -108,6 +111,25 @@ impl ServerObservers {
     /// Returns the console that receives events, or `None` if there is none.
     pub(crate) fn attached_console(&self) -> Option<&Arc<ServerActivity>> {
         self.console.get()
+    }
+
+    /// Lists running calls in this table from this point on. There is at most one.
+    pub(crate) fn track_calls(&self, table: &RunningCallTable) {
+        drop(self.running.set(table.clone()));
+    }
+
+    /// Returns the running calls, or `None` if they are not listed.
+    pub(crate) fn running_calls(&self) -> Option<RunningCallTable> {
+        let attached = self.console.get().map(|console| console.running_calls());
+        attached.or_else(|| self.running.get().cloned())
+    }
+
+    /// Lists a call that starts, if there is no console, which lists it itself.
+    pub(crate) fn start_running_call(&self, caller: &str, tool: &str) -> Option<RunningCallEntry> {
+        match self.console.get() {
+            Some(_) => None,
+            None => Some(self.running.get()?.start(caller, tool)),
+        }
     }
 
     /// Returns the recording, if calls are recorded.

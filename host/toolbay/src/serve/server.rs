@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot};
-use toolbay_console::ServerActivity;
+use toolbay_console::{RunningCallTable, ServerActivity};
 use toolbay_mcp::http::SharedAccess;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{McpServer, ResourceUpdates, http, stdio};
@@ -31,6 +31,7 @@ use crate::serve::embedder_calls::{CallAnswers, EmbedderCalls};
 use crate::serve::mcp_host::{ProtocolState, ServerHost};
 use crate::serve::metrics_collector::collect_metrics;
 use crate::serve::pattern_warnings;
+use crate::serve::running_call_control::RunningCallControl;
 use crate::serve::server_parts;
 
 /// Maximum length of the path that `toolbay console` receives, in bytes.
@@ -237,9 +238,14 @@ impl Server {
         let folder = std::path::absolute(&self.config.plugins)
             .unwrap_or_else(|_| self.config.plugins.clone());
         let folder_text = clean_line(&folder.to_string_lossy(), MAX_PATH_BYTES);
+        // Calls that run before the console is opened are listed, too.
+        let running = RunningCallTable::default();
+        self.service.observers().track_calls(&running);
+        let control = Arc::new(RunningCallControl::new(&self.service));
         let open = move || {
             let server = server.upgrade()?;
-            let activity = Arc::new(ServerActivity::on_first_use());
+            let activity = ServerActivity::on_first_use().with_running_calls(&running);
+            let activity = Arc::new(activity);
             stderr::set_console(&activity);
             server.service.observers().attach_console(&activity);
             tokio::spawn(Arc::clone(&activity).drain_calls());
@@ -250,7 +256,7 @@ impl Server {
             ))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(
-            toolbay_console::serve(listener, folder_text, open),
+            toolbay_console::serve(listener, folder_text, control, open),
         )))
     }
 

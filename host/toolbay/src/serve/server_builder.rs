@@ -194,6 +194,7 @@ impl ServerBuilder {
         let folder = self.config.plugins.clone();
         let loader = PluginLoader::locked(sandbox, rules, folder, self.config.lock.mode)
             .map_err(ConfigError::new)?;
+        let loader = loader.with_only_plugin(self.config.only_plugin.clone());
         Ok(loader.with_programs(self.programs.clone()))
     }
 

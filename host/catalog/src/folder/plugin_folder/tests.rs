@@ -10,7 +10,7 @@ fn a_misnamed_grant_is_reported() {
         for file in files {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
-        let listing = super::scan(dir.path(), &SMALL).unwrap().unwrap();
+        let listing = super::scan(dir.path(), &SMALL, None).unwrap().unwrap();
         listing.plugins["text"].misnamed_grant.clone()
     };
     for name in [
@@ -55,7 +55,7 @@ fn a_misnamed_grant_is_reported() {
 }
 
 fn scan(folder: &Path) -> io::Result<Option<FolderListing>> {
-    super::scan(folder, &SMALL)
+    super::scan(folder, &SMALL, None)
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Folder {
         bounds: &DescribeLimits,
         previous: &PlainFiles,
     ) -> Result<PlainFiles, LoadError> {
-        let found = scan(self.0.path(), bounds).unwrap().unwrap();
+        let found = scan(self.0.path(), bounds, None).unwrap().unwrap();
         let files = &found.plugins["docs"];
         PlainFiles::load(
             "docs",

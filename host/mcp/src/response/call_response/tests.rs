@@ -42,7 +42,7 @@ fn every_failure_as_the_client_receives_it() {
     };
     let limit = RateLimit::per_minute(60).unwrap();
     let cases = [
-            encode_tool_failure(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
+            encode_tool_failure(CallFailure::unknown(TargetKind::Tool, "x"), latest),
             encode_tool_failure(CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
             encode_tool_failure(
                 CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])),
@@ -102,10 +102,10 @@ fn every_failure_without_a_result_as_the_client_receives_it() {
     let missing =
         || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
     let long = format!("test://{}", "x".repeat(MAX_URI_BYTES));
-    let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
+    let no_resource = |uri: &str| CallFailure::unknown(TargetKind::Resource, uri);
     let of_prompt = |failure, revision| encode_failure(failure, TargetKind::Prompt, revision);
     let cases = [
-        of_prompt(CallFailure::Unknown(TargetKind::Prompt, "x".into()), latest),
+        of_prompt(CallFailure::unknown(TargetKind::Prompt, "x"), latest),
         of_prompt(missing(), latest),
         of_prompt(missing(), Revision::NEWEST),
         of_prompt(
@@ -159,7 +159,7 @@ fn every_failure_without_a_result_as_the_client_receives_it() {
             latest,
         ),
         encode_failure(
-            CallFailure::Unknown(TargetKind::Template, "test://{x}".into()),
+            CallFailure::unknown(TargetKind::Template, "test://{x}"),
             TargetKind::Template,
             latest,
         ),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_catalog::Snapshot;
 use toolbay_console::ConsoleCallOutcome;
-use toolbay_mcp::{ClientCall, ClientShare, Revision, result_json};
+use toolbay_mcp::{CallerRights, ClientCall, ClientShare, Revision, result_json};
 use toolbay_model::{
     CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, NoopObserver,
     QuestionKind, QuestionKindSet, TargetKind,
@@ -40,6 +40,8 @@ pub(super) async fn call_tool(
         };
         let call = ClientCall {
             is_permitted: permitted,
+            // A page lists the tools: nothing is suggested.
+            rights: CallerRights::Only(Vec::new()),
             ..ClientCall::without_client(request, answerable, journal)
         };
         match client.enqueue(&tool) {
