@@ -127,7 +127,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("policy", &["model"]),
     ("outgoing", &["policy"]),
     ("audit", &["model", "private", "background"]),
-    ("console", &["model", "socket", "background"]),
+    ("console", &["model", "private", "socket", "background"]),
     ("otel", &["model", "outgoing"]),
     ("recording", &["model", "background"]),
     ("secrets", &["model", "policy"]),

@@ -32,10 +32,10 @@ mod serve;
 
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, ConsoleConfig, Describe,
-    EngineConfig, Flags, Http, HttpClient, Jwks, LockConfig, LogFormat, MetricsConfig, OAuth,
-    OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig, StateConfig, TasksConfig,
-    TlsConfig, Token,
+    ApproveConfig, Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine,
+    ConsoleConfig, Describe, EngineConfig, Flags, Http, HttpClient, Jwks, LockConfig, LogFormat,
+    MetricsConfig, NotifyTarget, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig,
+    ServerConfig, StateConfig, TasksConfig, TlsConfig, Token,
 };
 pub use self::limits::breaker::BreakerRules;
 pub use self::serve::server::Server;

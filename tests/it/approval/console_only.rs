@@ -29,6 +29,19 @@ fn echo() -> Value {
     json!({"name": "echo", "arguments": {"said": "hello"}})
 }
 
+/// Starts a session of the newest revision that has sessions, and waits for the tool.
+fn echo_session(folder: &Folder, capabilities: &Value) -> StdioServer {
+    let mut server = StdioServer::spawn(folder);
+    let client = json!({"name": "test", "version": "1"});
+    server.result(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}),
+    );
+    server.notify("notifications/initialized", json!({}));
+    server.wait_for_tool("echo");
+    server
+}
+
 fn waiting_id(site: &Site) -> String {
     hidden_field(
         &site.until("/approvals", |page| page.contains("value=\"approve\"")),
@@ -57,12 +70,14 @@ fn every_revision_waits_for_the_operator_whatever_the_client_can_do() {
     let all = json!({"elicitation": {"form": {}}});
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         for capabilities in [json!({}), all.clone()] {
-            let session = site
-                .server
-                .start_session_with_capabilities(revision, capabilities, &[]);
             for (said, made) in [("approve", true), ("decline", false)] {
                 thread::scope(|scope| {
-                    let call = scope.spawn(|| session.result("tools/call", echo()));
+                    let call = scope.spawn(|| {
+                        let capabilities = capabilities.clone();
+                        site.server
+                            .start_session_with_capabilities(revision, capabilities, &[])
+                            .result("tools/call", echo())
+                    });
                     let id = waiting_id(&site);
                     assert!(site.page("/approvals").contains("Its client is not asked."));
                     assert_eq!(answer(&site, &id, said), 303);
@@ -112,6 +127,7 @@ fn no_answer_of_a_client_allows_a_call_that_only_an_operator_may_allow() {
         }
     };
     folder.put("a.toml", ALWAYS);
+    site.until("/plugin?id=a", |page| page.contains("approve_by"));
     let forged = [
         with_answer(&echo(), &asked["result"], Some(approval_content())),
         {
@@ -151,7 +167,7 @@ fn no_answer_of_a_client_allows_a_call_that_only_an_operator_may_allow() {
 #[test]
 fn a_call_that_waits_for_the_operator_ends_with_its_client_and_with_its_time() {
     let folder = operator_folder(&format!("{ALWAYS}[limits]\nask_timeout = \"300ms\"\n"));
-    let mut server = session(&folder, "2025-11-25", &json!({}));
+    let mut server = echo_session(&folder, &json!({}));
     let id = server.request("tools/call", echo());
     let (kind, text) = error_kind_and_text(&server.finish_call(id));
     assert_eq!(kind, "not-approved");
@@ -180,7 +196,7 @@ fn a_call_that_waits_for_the_operator_ends_with_its_client_and_with_its_time() {
 fn without_a_console_the_call_is_refused_and_the_server_says_so() {
     let folder = operator_folder(ALWAYS);
     folder.write_config("[console]\nenabled = false\n");
-    let mut server = session(&folder, "2025-11-25", &form_capabilities());
+    let mut server = echo_session(&folder, &form_capabilities());
     let (kind, text) = error_kind_and_text(&server.result("tools/call", echo()));
     assert_eq!(kind, "not-approved");
     assert!(text.contains("the server has no console"), "{text}");
@@ -337,8 +353,10 @@ fn a_webhook_is_notified_once_and_its_redirect_is_not_followed() {
             let mut stream = stream.unwrap();
             let mut request = Vec::new();
             let mut part = [0; 4096];
-            while !request.ends_with(b"}") {
+            // The body, possibly in chunks, is one object.
+            while !request.contains(&b'}') {
                 let length = stream.read(&mut part).unwrap();
+                assert_ne!(length, 0, "a request without an object");
                 request.extend_from_slice(&part[..length]);
             }
             let moved = format!(

@@ -14,7 +14,10 @@ fn with_tokens_only_an_operator_token_opens_the_console() {
     let (operator, operators) = token("operator", "admin = true");
     let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}"))
         .wait_until_ready();
-    for wrong in [&model, "toolbay_wrong", "", &"0".repeat(64)] {
+    // A valid token without the right gets a page that states this.
+    let got = enter(&server, &model);
+    assert_eq!((got.status, cookie(&got)), (403, None), "{model}");
+    for wrong in ["toolbay_wrong", "", &"0".repeat(64)] {
         let got = enter(&server, wrong);
         assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
     }
