@@ -23,8 +23,9 @@ enum Toml {
     Foreign,
 }
 
-/// The pages that contain TOML. A block with the label `grant` is a grant on any page.
-const TOML: [(&str, Toml); 29] = [
+/// The pages that contain TOML. On any page, a block with the label `grant` is a grant, and one with
+/// the label `configuration` a configuration.
+const TOML: [(&str, Toml); 30] = [
     ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -38,6 +39,7 @@ const TOML: [(&str, Toml); 29] = [
     ("docs/src/http.md", Toml::Config),
     ("docs/src/identity.md", Toml::Config),
     ("docs/src/large-results.md", Toml::Config),
+    ("docs/src/lock.md", Toml::Config),
     ("docs/src/loki.md", Toml::Config),
     ("docs/src/metrics.md", Toml::Config),
     ("docs/src/opentelemetry.md", Toml::Config),
@@ -146,8 +148,10 @@ fn toml_is_a_configuration_or_a_grant() {
             .iter()
             .find(|(name, _)| *name == page)
             .map(|(_, kind)| kind);
-        let is_grant = block.labels.iter().any(|label| label == "grant");
+        let has_label = |name: &str| block.labels.iter().any(|label| label == name);
+        let is_grant = has_label("grant");
         match kind {
+            Some(_) if has_label("configuration") => config(&block.text),
             Some(_) if is_grant => {
                 Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)
             }

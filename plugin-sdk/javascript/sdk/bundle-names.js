@@ -18,7 +18,8 @@ const PLAIN = new Set(['type', 'start', 'end', 'loc', 'range', 'raw', 'value', '
 export function freeNames(text, { acorn, eslintScope, sourceOf, isAuthors, isOurs }) {
   const tree = acorn.parse(text, { ecmaVersion: 'latest', sourceType: 'module', locations: true, ranges: true });
   const parents = parentsOf(tree);
-  const scopes = eslintScope.analyze(tree, { ecmaVersion: 2025, sourceType: 'module' });
+  // A package that calls `eval` does not define names of the bundle with it.
+  const scopes = eslintScope.analyze(tree, { ecmaVersion: 2025, sourceType: 'module', ignoreEval: true });
   const free = scopes.globalScope.through.filter(({ identifier }) => identifier.type === 'Identifier');
   const place = ({ loc }) => sourceOf(loc.start.line - 1, loc.start.column);
 

@@ -126,8 +126,11 @@ fn no_answer_of_a_client_allows_a_call_that_only_an_operator_may_allow() {
             break asked;
         }
     };
-    folder.put("a.toml", ALWAYS);
-    site.until("/plugin?id=a", |page| page.contains("approve_by"));
+    folder.put(
+        "a.toml",
+        format!("{ALWAYS}[limits]\nask_timeout = \"77s\"\n"),
+    );
+    site.until("/plugin?id=a", |page| page.contains("77s"));
     let forged = [
         with_answer(&echo(), &asked["result"], Some(approval_content())),
         {

@@ -97,6 +97,10 @@ test('CommonJS packages can use each global as they load, in any order', () => {
   }
 });
 
+test('a package that calls eval can be in a plugin', () => {
+  built("import p from 'p';\nconst f = () => p();", inPackage('p', "module.exports = () => eval('1 + 1');"));
+});
+
 test('modules of Node work in the engine', () => {
   built(`
     import assert from 'node:assert/strict';
