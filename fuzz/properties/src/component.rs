@@ -137,6 +137,7 @@ impl Components {
                 Err(LoadError::Transient(why)) => assert!(is_plain_line(&why), "{why:?}"),
                 Err(LoadError::Incomplete(_)) => {}
                 Err(LoadError::Gone) => unreachable!("the file is there"),
+                Err(LoadError::Held(_)) => unreachable!("there is no lock file"),
             }
         });
         assert_eq!(self.sandbox.pool_usage(), 0, "a guest outlived its call");
@@ -186,6 +187,7 @@ impl Components {
             plugin: Some(loaded.plugin),
             problem: None,
             remarks: loaded.remarks,
+            ..PluginState::default()
         };
         let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), candidate)]), true);
         for problem in snapshot

@@ -115,6 +115,7 @@ impl Inside {
                 plugin: Some(read.plugin),
                 problem: None,
                 remarks: read.remarks,
+                ..PluginState::default()
             };
             candidates.insert((*id).to_owned(), candidate);
         }

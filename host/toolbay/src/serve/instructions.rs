@@ -123,6 +123,8 @@ mod tests {
             templates: Vec::new(),
             grant: None,
             source_digests: None,
+            held_digests: None,
+            version: None,
             history: toolbay_catalog::VersionHistory::default(),
         }
     }

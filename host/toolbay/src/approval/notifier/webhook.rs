@@ -14,6 +14,17 @@ use toolbay_outgoing::{
 use toolbay_policy::{AddressRange, HttpRule, OriginPattern};
 use url::Url;
 
+/// Networks that are not globally reachable and in which a webhook may be.
+const PRIVATE_NETWORKS: [&str; 7] = [
+    "127.0.0.0/8",
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "::1/128",
+    "fc00::/7",
+];
+
 /// Maximum bytes of a notification and the head of its response.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -27,19 +38,21 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    /// Creates the client for this URL. Its host may have any address, because the operator chose
-    /// it. No other origin is allowed, and redirects are not followed. Blocks, because it reads the
-    /// certificates.
+    /// Creates the client for this URL. Its host may have a private address, because the operator
+    /// chose it, but not that of a metadata service. No other origin is allowed, and redirects are
+    /// not followed. Blocks, because it reads the certificates.
     ///
     /// # Errors
     ///
     /// The certificates cannot be used. The message does not contain the URL.
     pub(super) fn new(url: Url, options: &ConnectorOptions) -> Result<Self, String> {
         let rule = HttpRule::new(OriginPattern::parse(&url.origin().ascii_serialization())?);
-        let any_address = ["0.0.0.0/0", "::/0"].map(AddressRange::parse);
-        let any_address = any_address.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let private_networks = PRIVATE_NETWORKS.map(AddressRange::parse);
+        let private_networks = private_networks
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
         let connector = HttpConnector::new(options, Arc::new(SystemResolver), 1)?;
-        let client = PluginClient::new(connector, vec![rule], any_address, 1);
+        let client = PluginClient::new(connector, vec![rule], private_networks, 1);
         Ok(Self {
             client: Arc::new(client),
             url: url

@@ -13,6 +13,8 @@ fn report(
 ) -> PluginReport {
     let digest = |byte| Digest::new([byte; 32]);
     PluginReport {
+        held_digests: None,
+        version: None,
         status,
         digest: None,
         about: None,
