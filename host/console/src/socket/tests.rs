@@ -252,7 +252,7 @@ async fn approvals_are_answered_at_the_socket_but_not_through_the_port_or_with_o
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();
     assert_eq!(response, "", "a request without an answer");
-    served.access.set_admins(Vec::new());
+    served.access.set_admins(Vec::new(), Vec::new());
     request_approvals(&served.socket(), answer(7))
         .await
         .unwrap_err();

@@ -106,7 +106,7 @@ fn pin(parts: &Parts) -> PluginPin {
         size: bytesize::ByteSize::mib(1),
         ..SMALL
     };
-    let found = scan(folder.path(), &bounds).unwrap().unwrap();
+    let found = scan(folder.path(), &bounds, None).unwrap().unwrap();
     let files = found.plugins.get("weather").map(|files| {
         PlainFiles::load(
             "weather",
