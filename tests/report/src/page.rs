@@ -136,7 +136,7 @@ mod tests {
             "five-tools",
             "loop",
         ] {
-            replaced(&page, part, "new").unwrap();
+            replace_part(&page, part, "new").unwrap();
         }
     }
 

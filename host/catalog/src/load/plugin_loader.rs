@@ -140,7 +140,7 @@ impl PluginLoader {
         if let Some(listing) = &mut listing
             && let Some(problem) = self.stages.environment.lock.problem()
         {
-            let problem = format!("{problem}; what was read before stays in force");
+            let problem = format!("{problem}; the pins that were read before stay in force");
             listing.notes.insert(LOCK_FILE_NAME.to_owned(), problem);
         }
         Ok(listing)

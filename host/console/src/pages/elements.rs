@@ -82,7 +82,7 @@ pub(super) fn tool_link(name: &str) -> Markup {
 
 /// Renders a notice that the results have words that are only similar to those of the search.
 pub(super) fn similar_notice(is_similar: bool) -> Markup {
-    html! { @if is_similar { p.hint { "Nothing contains these words. What is shown has similar words." } } }
+    html! { @if is_similar { p.hint { "Nothing contains these words. The results have similar words." } } }
 }
 
 /// Renders a search form with additional filters.
