@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(history.tools[OTHER_TOOLS].calls, 1_500);
         assert!(!history.tools.contains_key("made up"));
         let totals = history.plugin_totals("p");
-        assert_eq!((totals.calls, totals.failed), (2_500, 500));
+        assert_eq!((totals.calls, totals.failed), (2_501, 500));
         assert_eq!(history.plugin_totals("other"), PluginTotals::default());
         let one = history.tools["t5"];
         assert_eq!(

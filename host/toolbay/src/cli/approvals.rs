@@ -165,7 +165,7 @@ mod tests {
         let now = UNIX_EPOCH + Duration::from_secs(30);
         insta::assert_snapshot!(list_text(&[call(7, "erase"), call(12, "a\n\u{1b}[31mb")], now), @r"
            7  erase of notes, by stdio, for 1m more
-          12  a b of notes, by stdio, for 1m more
+          12  a\nb of notes, by stdio, for 1m more
         toolbay approvals show N prints a question; toolbay approvals answer N yes allows the call
         ");
         assert_eq!(list_text(&[], now), "no call waits for an operator\n");

@@ -171,7 +171,7 @@ fn mistakes_are_reported_with_their_position_and_the_expected_value() {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, log_format, page_size, usage, server, limits, ceilings, caller_rate_limit, rate_limit, require_approval, circuit_breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, log_format, page_size, usage, server, limits, ceilings, caller_rate_limit, rate_limit, require_approval, approve_by, approve, circuit_breaker, describe, compile, lock, engine, http, http_client, audit, state, tasks, results, metrics, console, record, otel
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

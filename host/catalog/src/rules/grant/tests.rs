@@ -79,6 +79,7 @@ fn an_empty_file_grants_nothing() {
     assert_eq!(
         Grant {
             digest: None,
+            text: None,
             ..grant
         },
         Grant::default()

@@ -272,7 +272,7 @@ mod tests {
         insta::assert_snapshot!(said, @r"
         saved /out/passwd.txt (text/plain, 1 bytes)
         saved /out/plot-2-2.png (image/png, 3 bytes; plot-2.png exists and was not replaced)
-        saved /out/2F..2Fup.sh (text/plain, 1 bytes)
+        saved /out/2F.._2Fup.sh (text/plain, 1 bytes)
         saved /out/link-2.txt (text/plain, 1 bytes; link.txt exists and was not replaced)
         saved /out/plot-5.bashrc (text/plain, 1 bytes)
         saved /out/plot-6.html (text/html; charset=utf-8, 1 bytes)

@@ -90,6 +90,7 @@ mod tests {
         let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
         let closed = Grant {
             digest: None,
+            text: None,
             ..parse(&printed)
         };
         assert_eq!(closed, Grant::default(), "nothing is allowed yet");

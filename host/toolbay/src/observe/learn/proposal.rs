@@ -335,6 +335,7 @@ mod tests {
                 Grant {
                     permissions,
                     digest: grant.digest,
+                    text: grant.text.clone(),
                     ..Grant::default()
                 },
                 "{text}"
