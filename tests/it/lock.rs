@@ -173,6 +173,26 @@ fn grant_that_allows_more_is_held_and_one_that_allows_less_applies_at_once() {
 }
 
 #[test]
+fn program_of_a_grant_that_is_held_is_not_run() {
+    let folder = locked_folder();
+    let mut server = StdioServer::start(&folder);
+    server.wait_until_listed(&["forecast", "read_file"]);
+    let marker = folder.root().join("marker");
+    let path = marker.display();
+    folder.put(
+        "weather.toml",
+        format!("[secrets.key]\ncommand = [\"touch\", \"{path}\"]\n"),
+    );
+    let line = server.log.wait_for("held;");
+    assert!(
+        line.contains("1 new permission, its grant changed"),
+        "{line}"
+    );
+    assert!(!marker.exists());
+    assert_eq!(server.text("forecast", json!({})), "sun");
+}
+
+#[test]
 fn damaged_lock_file_changes_nothing_and_stops_a_start() {
     let folder = locked_folder();
     let mut server = StdioServer::start(&folder);

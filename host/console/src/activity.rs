@@ -14,9 +14,7 @@ use crate::call_note::CallNote;
 use crate::chart_history::ChartHistory;
 use crate::denials::{DenialLog, DenialNote};
 use crate::log_lines::LogLines;
-use crate::running_calls::{
-    RunningCall, RunningCallEntry, RunningCallTable, RunningCalls, SharedRunningCalls,
-};
+use crate::running_calls::{RunningCallEntry, RunningCallTable, RunningCalls, SharedRunningCalls};
 
 /// Capacity of the queue of finished calls.
 const CALL_QUEUE_CAPACITY: usize = 4_096;
@@ -166,11 +164,6 @@ impl ServerActivity {
     /// Returns the running calls. The lock is held for a few instructions.
     pub(crate) fn lock_running(&self) -> MutexGuard<'_, RunningCalls> {
         lock(&self.running)
-    }
-
-    /// Signals a running call to stop, and returns it. Returns `None` if it has ended.
-    pub fn stop_call(&self, id: u64) -> Option<RunningCall> {
-        self.lock_running().stop(id)
     }
 
     /// Moves queued denials to the log of denials, and returns it.

@@ -73,6 +73,7 @@ pub struct Cli {
 impl Cli {
     /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid
     /// configuration.
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub fn run(self) -> ExitCode {
         let _flushed = FlushGuard;
         let result = match self.command {
@@ -220,7 +221,7 @@ impl Cli {
                 call::run(
                     &common,
                     command,
-                    call::CallOutputOptions {
+                    &call::CallOutputOptions {
                         json,
                         usage,
                         task,

@@ -82,6 +82,7 @@ const REQUEST_KEY_FOLDER: &str = "requests";
 /// values are valid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub struct Config {
     /// Path of the plugin directory. A relative path is relative to the configuration file.
     /// Default: `plugins`.

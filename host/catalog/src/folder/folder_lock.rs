@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use serde::Deserialize;
 use toolbay_lock::{LOCK_FILE_NAME, LockFile, MAX_LOCK_FILE_BYTES};
 use toolbay_model::text::clean_line;
+use toolbay_settings::similar_name::fold_name;
 
 use crate::folder::file_reader::read_optional;
 use crate::folder::file_stamp::FileStamp;
@@ -136,7 +137,10 @@ impl FolderLock {
         if stamp.is_some() && stamp == before.stamp {
             return None;
         }
-        let read = match read_lock_file(folder) {
+        let text = read_text(folder);
+        // A file that could not be read now, for example for lack of descriptors, is read again.
+        let stamp = stamp.filter(|_| text.is_ok());
+        let read = match text.and_then(parse_text) {
             Ok(None) if before.file.is_some() => Err(format!("{LOCK_FILE_NAME}: it was deleted")),
             Ok(None) => return None,
             read => read,
@@ -161,13 +165,21 @@ impl FolderLock {
 ///
 /// The file is invalid or cannot be read. The message begins with its name.
 pub fn read_lock_file(folder: &Path) -> Result<Option<LockFile>, String> {
+    read_text(folder).and_then(parse_text)
+}
+
+/// Returns the text of the lock file, if the file exists.
+fn read_text(folder: &Path) -> Result<Option<String>, String> {
     match read_optional(&folder.join(LOCK_FILE_NAME), MAX_LOCK_FILE_BYTES) {
-        Ok(Some(text)) => LockFile::parse(&text)
-            .map(Some)
-            .map_err(|why| format!("{LOCK_FILE_NAME}: {why}")),
-        Ok(None) | Err(LoadError::Gone) => Ok(None),
-        Err(error) => Err(error.reason().to_owned()),
+        Err(LoadError::Gone) => Ok(None),
+        read => read.map_err(|error| error.reason().to_owned()),
     }
+}
+
+fn parse_text(text: Option<String>) -> Result<Option<LockFile>, String> {
+    text.map(|text| LockFile::parse(&text))
+        .transpose()
+        .map_err(|why| format!("{LOCK_FILE_NAME}: {why}"))
 }
 
 /// Returns the plugins whose pins differ; `None` if there are none.
@@ -197,9 +209,9 @@ fn find_misnamed_file(folder: &Path) -> Option<String> {
         .take(MAX_SEARCHED_ENTRIES)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut similar = names.filter(|name| {
-        let folded = toolbay_settings::similar_name::fold_name(name);
-        let folded = folded.strip_suffix(".txt").unwrap_or(&folded);
-        folded == LOCK_FILE_NAME || folded == "toolbay.lock.toml" || folded == "toolbay-lock.toml"
+        let meant = fold_name(name);
+        [LOCK_FILE_NAME, "toolbay.lock.toml", "toolbay-lock.toml"]
+            .contains(&meant.strip_suffix(".txt").unwrap_or(&meant))
     });
     similar
         .next()

@@ -27,7 +27,7 @@ use crate::load::load_result::{LoadCause, LoadOutcome};
 use crate::load::plain_file_reader::PlainFileReader;
 use crate::load::plugin_reader::{ComponentInput, LoadContext, PluginInput, PluginReader};
 use crate::load::secret_fetcher::SecretFetcher;
-use crate::load::version_check::{approve_parts, check_version};
+use crate::load::version_check::{approve_parts, check_grant, check_version};
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
 
@@ -185,6 +185,7 @@ impl LoadStages {
         files: Option<&PluginFiles>,
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
+        check_grant(self.environment.lock.rules().as_ref(), id, &granted)?;
         let secrets = self.secrets.fetch(id, &granted.grant).await?;
         let environment = self.environment.clone();
         let reader = Arc::clone(&self.plain_files);

@@ -2,19 +2,63 @@
 
 use std::sync::Arc;
 
-use toolbay_lock::{ItemKind, ItemPin, LOCK_FILE_NAME, LockFile, VersionDifference};
+use toolbay_lock::{ItemKind, ItemPin, LOCK_FILE_NAME, LockFile, PluginPin, VersionDifference};
 use toolbay_model::Digest;
 
 use crate::folder::folder_lock::LockRules;
 use crate::folder::load_error::{HeldVersion, LoadError};
+use crate::folder::source_digests::SourceDigests;
 use crate::load::grant_application::AppliedGrant;
+use crate::load::granted_component::GrantedComponent;
 use crate::load::load_result::LoadOutcome;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
-use crate::version::version_pin::{CONTENT_FIELD, VersionPin, prompt_file_name};
+use crate::version::version_pin::{CONTENT_FIELD, VersionPin, permission_lines, prompt_file_name};
 
 /// Start of the message about a version that differs from its pin.
 const DIFFERENCE_PREFIX: &str = "it differs from";
+
+/// Compares a grant with its pin before anything in it is used, such as a program that prints a
+/// secret or a mounted folder.
+///
+/// # Errors
+///
+/// The grant differs, and `rules` hold such versions.
+pub(crate) fn check_grant(
+    rules: Option<&LockRules>,
+    id: &str,
+    granted: &GrantedComponent,
+) -> Result<(), LoadError> {
+    let Some(LockRules { file, holds: true }) = rules else {
+        return Ok(());
+    };
+    let GrantedComponent { component, grant } = granted;
+    let pinned = file.plugins.get(id);
+    if pinned.is_some_and(|pinned| pinned.grant == grant.digest) {
+        return Ok(());
+    }
+    let component = component.code.is_some().then_some(component.digest);
+    let version = PluginPin {
+        component,
+        grant: grant.digest,
+        permissions: permission_lines(grant),
+        ..pinned.cloned().unwrap_or_default()
+    };
+    let difference = VersionDifference::new(pinned, &version);
+    let digests = SourceDigests {
+        component,
+        grant: grant.digest,
+    };
+    Err(held(id, &difference, digests))
+}
+
+fn held(id: &str, difference: &VersionDifference, digests: SourceDigests) -> LoadError {
+    let how = difference_message(id, difference);
+    LoadError::Held(HeldVersion {
+        reason: format!("{how}, and `toolbay lock {id}` approves it"),
+        digests,
+    })
+}
 
 /// Compares a loaded version with its pin. Blocks, because it reads the plain files.
 ///
@@ -37,17 +81,13 @@ pub(crate) fn check_version(
     let id = &plugin.id;
     let difference = VersionDifference::new(file.plugins.get(id), &version.pin);
     if !difference.is_empty() {
-        let how = difference_message(id, &difference);
         if *holds {
-            return Err(LoadError::Held(HeldVersion {
-                reason: format!("{how}, and `toolbay lock {id}` approves it"),
-                digests: plugin.source_digests(),
-            }));
+            return Err(held(id, &difference, plugin.source_digests()));
         }
-        remarks.push(how);
+        remarks.push(difference_message(id, &difference));
         return Ok(LoadOutcome { plugin, remarks });
     }
-    let plugin = if *holds {
+    let plugin = if *holds && !plugin.files.resources.is_empty() {
         Arc::new(with_required_contents(&plugin, &version))
     } else {
         plugin

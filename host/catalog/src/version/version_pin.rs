@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toolbay_lock::{ItemKind, ItemPin, PluginPin};
-use toolbay_model::{Digest, Icon, ListedResource, Prompt, TaskSupport, Tool};
+use toolbay_model::{Digest, Icon, JsonText, ListedResource, Prompt, TaskSupport, Tool};
 
 use crate::folder::load_error::LoadError;
 use crate::plain::file_resource::FileResource;
@@ -152,15 +152,16 @@ fn pin_tool(tool: &Tool) -> ItemPin {
         headers: _,
         task_support,
     } = tool;
-    let mut pin = ItemPin::new();
-    add_text(&mut pin, "title", title.as_deref());
-    add_text(&mut pin, "description", description.as_deref());
+    let mut pin = pin_texts(
+        title.as_deref(),
+        description.as_deref(),
+        icons,
+        meta.as_ref(),
+    );
     add_json(&mut pin, "input_schema", Some(input_schema.get()));
-    let output_schema = output_schema.as_ref().map(|schema| schema.get());
+    let output_schema = output_schema.as_ref().map(JsonText::get);
     add_json(&mut pin, "output_schema", output_schema);
     add_value(&mut pin, "annotations", annotations.as_ref());
-    add_icons(&mut pin, icons);
-    add_json(&mut pin, "meta", meta.as_ref().map(|meta| meta.get()));
     if *task_support != TaskSupport::Forbidden {
         add_value(&mut pin, "task_support", Some(task_support));
     }
@@ -176,14 +177,15 @@ fn pin_prompt(prompt: &Prompt) -> ItemPin {
         icons,
         meta,
     } = prompt;
-    let mut pin = ItemPin::new();
-    add_text(&mut pin, "title", title.as_deref());
-    add_text(&mut pin, "description", description.as_deref());
+    let mut pin = pin_texts(
+        title.as_deref(),
+        description.as_deref(),
+        icons,
+        meta.as_ref(),
+    );
     if !arguments.is_empty() {
         add_value(&mut pin, "arguments", Some(&**arguments));
     }
-    add_icons(&mut pin, icons);
-    add_json(&mut pin, "meta", meta.as_ref().map(|meta| meta.get()));
     pin
 }
 
@@ -201,10 +203,13 @@ fn pin_resource(resource: &ListedResource) -> ItemPin {
         icons,
         meta,
     } = resource;
-    let mut pin = ItemPin::new();
+    let mut pin = pin_texts(
+        title.as_deref(),
+        description.as_deref(),
+        icons,
+        meta.as_ref(),
+    );
     add_text(&mut pin, "name", Some(name));
-    add_text(&mut pin, "title", title.as_deref());
-    add_text(&mut pin, "description", description.as_deref());
     add_text(&mut pin, "mime_type", mime_type.as_deref());
     add_value(&mut pin, "size", size.as_ref());
     if !audience.is_empty() {
@@ -212,8 +217,21 @@ fn pin_resource(resource: &ListedResource) -> ItemPin {
     }
     add_value(&mut pin, "priority", priority.as_ref());
     add_text(&mut pin, "last_modified", last_modified.as_deref());
+    pin
+}
+
+/// Returns the texts that definitions of all kinds have.
+fn pin_texts(
+    title: Option<&str>,
+    description: Option<&str>,
+    icons: &[Icon],
+    meta: Option<&JsonText>,
+) -> ItemPin {
+    let mut pin = ItemPin::new();
+    add_text(&mut pin, "title", title);
+    add_text(&mut pin, "description", description);
     add_icons(&mut pin, icons);
-    add_json(&mut pin, "meta", meta.as_ref().map(|meta| meta.get()));
+    add_json(&mut pin, "meta", meta.map(JsonText::get));
     pin
 }
 
@@ -263,7 +281,7 @@ fn add_icons(pin: &mut ItemPin, icons: &[Icon]) {
 }
 
 /// Returns one line per permission of a grant, and per setting that requires a person's approval.
-fn permission_lines(grant: &Grant) -> BTreeSet<String> {
+pub(crate) fn permission_lines(grant: &Grant) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     if let Ok(Value::Object(permissions)) = serde_json::to_value(&grant.permissions) {
         for (key, value) in permissions {

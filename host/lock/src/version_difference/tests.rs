@@ -1,6 +1,9 @@
 use super::*;
 
-fn pin(items: &[(ItemKind, &str, &[(&str, &str)])]) -> PluginPin {
+/// Kind, name and fields of an item.
+type Item<'a> = (ItemKind, &'a str, &'a [(&'a str, &'a str)]);
+
+fn pin(items: &[Item<'_>]) -> PluginPin {
     let items = items.iter().map(|(kind, name, fields)| {
         let fields = fields
             .iter()

@@ -55,7 +55,7 @@ impl ApprovalNotifier {
                 None => NotifyCommand::InProcess(words.clone()),
             }),
             NotifyTarget::Webhook(url) => {
-                match Webhook::new(url.0.clone(), &config.http_client.options()) {
+                match Webhook::new(&url.0, &config.http_client.options()) {
                     Ok(webhook) => NotifyChannel::Webhook(Box::new(webhook)),
                     Err(why) => {
                         tracing::warn!("no notification of waiting calls is sent: {why}");

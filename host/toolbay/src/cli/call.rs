@@ -96,7 +96,7 @@ impl CallCommand {
 pub(super) fn run(
     common: &Common,
     CallCommand { tool, arguments }: CallCommand,
-    show: CallOutputOptions,
+    show: &CallOutputOptions,
     given: GivenAnswers,
     record: Record,
 ) -> anyhow::Result<ExitCode> {

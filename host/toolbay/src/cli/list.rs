@@ -24,7 +24,10 @@ pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::
         match plugin {
             Some(id) => {
                 let Some(report) = snapshot.plugins.get(id) else {
-                    bail!(unknown_plugin_message(id, &snapshot));
+                    bail!(unknown_plugin_message(
+                        id,
+                        snapshot.plugins.keys().map(String::as_str)
+                    ));
                 };
                 if json {
                     print_json(&json!({"plugins": {id: report}}))?;
@@ -44,8 +47,8 @@ pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::
 }
 
 /// Returns the message about an unknown plugin, with the most similar name.
-fn unknown_plugin_message(id: &str, snapshot: &Snapshot) -> String {
-    let similar = similar_names(id, snapshot.plugins.keys().map(String::as_str));
+pub(super) fn unknown_plugin_message<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let similar = similar_names(id, known);
     match suggestion_question(&similar) {
         Some(question) => format!("unknown plugin {id:?}; {question}"),
         None => format!("unknown plugin {id:?}; `toolbay list` shows all plugins"),

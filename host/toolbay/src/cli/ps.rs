@@ -71,7 +71,7 @@ pub(super) fn run(pid: Option<u32>, stop: Option<u64>, as_json: bool) -> anyhow:
             let servers: Vec<Value> = servers
                 .iter()
                 .map(|server| {
-                    json!({"pid": server.pid, "folder": server.folder, "calls": server.calls["calls"], "total": server.calls["total"]})
+                    json!({"pid": server.pid, "folder": server.folder, "calls": server.calls.get("calls"), "total": server.calls.get("total")})
                 })
                 .collect();
             print_json(&json!({ "servers": servers }))?;
@@ -116,8 +116,16 @@ async fn stop_call(sockets: Vec<ServerSocket>, id: u64) -> anyhow::Result<ExitCo
 /// Prints the calls of a server in columns.
 fn print_calls(server: &ServerCalls) {
     let none = Vec::new();
-    let calls = server.calls["calls"].as_array().unwrap_or(&none);
-    let total = server.calls["total"].as_u64().unwrap_or_default();
+    let calls = server
+        .calls
+        .get("calls")
+        .and_then(Value::as_array)
+        .unwrap_or(&none);
+    let total = server
+        .calls
+        .get("total")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     note(&format!(
         "server {} ({}): {}",
         server.pid,

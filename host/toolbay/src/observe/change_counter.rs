@@ -19,7 +19,7 @@ impl PublishListener for ChangeCounter {
                 AuditEvent::Load { .. } => self.0.count_change(PluginChange::Load),
                 AuditEvent::Grant { .. } => self.0.count_change(PluginChange::Grant),
                 AuditEvent::Refused { .. } | AuditEvent::Held { .. } => {
-                    self.0.count_change(PluginChange::Refused)
+                    self.0.count_change(PluginChange::Refused);
                 }
                 AuditEvent::Removed { .. } => self.0.count_change(PluginChange::Removed),
                 _ => {}

@@ -37,6 +37,7 @@ use crate::call::client_share::ServerShare;
 use crate::call::service::{CallService, plugins_by_id};
 use crate::config::Config;
 use crate::serve::console_operators::OperatorRights;
+use crate::serve::running_call_control::stop_call;
 
 /// Maximum number of notes about the server.
 const MAX_NOTES: usize = 50;
@@ -277,23 +278,7 @@ impl ConsoleOperations for ConsoleBackend {
     }
 
     fn stop_call(&self, viewer: &ConsoleViewer, id: u64) -> bool {
-        let observers = self.service.observers();
-        let Some(call) = observers
-            .attached_console()
-            .and_then(|activity| activity.stop_call(id))
-        else {
-            return false;
-        };
-        if let Some(audit) = observers.audit() {
-            let snapshot = self.service.catalog().snapshot();
-            let plugins = plugins_by_id(&snapshot);
-            let plugin = call
-                .plugin
-                .as_deref()
-                .and_then(|id| plugins.get(id).copied());
-            audit.record_operator_action(&viewer.name, "stop-call", plugin, true);
-        }
-        true
+        stop_call(&self.service, &viewer.name, id).is_some()
     }
 
     fn clear_cache(

@@ -33,24 +33,30 @@ impl CallControl for RunningCallControl {
     }
 
     fn stop_call(&self, id: u64) -> bool {
-        let observers = self.service.observers();
-        let Some(call) = observers.running_calls().and_then(|table| table.stop(id)) else {
+        // Only processes of the server's user can connect.
+        let operator = format!("uid:{}", geteuid().as_raw());
+        let Some(call) = stop_call(&self.service, &operator, id) else {
             return false;
         };
-        if let Some(audit) = observers.audit() {
-            let snapshot = self.service.catalog().snapshot();
-            let plugins = plugins_by_id(&snapshot);
-            let plugin = call
-                .plugin
-                .as_deref()
-                .and_then(|id| plugins.get(id).copied());
-            // Only processes of the server's user can connect.
-            let caller = format!("uid:{}", geteuid().as_raw());
-            audit.record_operator_action(&caller, "stop-call", plugin, true);
-        }
         tracing::info!(tool = %call.tool, caller = %call.caller, "a call was stopped with `toolbay ps`");
         true
     }
+}
+
+/// Stops a running call for an operator, and returns it. Returns `None` if it has ended.
+pub(super) fn stop_call(service: &CallService, operator: &str, id: u64) -> Option<RunningCall> {
+    let observers = service.observers();
+    let call = observers.running_calls()?.stop(id)?;
+    if let Some(audit) = observers.audit() {
+        let snapshot = service.catalog().snapshot();
+        let plugins = plugins_by_id(&snapshot);
+        let plugin = call
+            .plugin
+            .as_deref()
+            .and_then(|id| plugins.get(id).copied());
+        audit.record_operator_action(operator, "stop-call", plugin, true);
+    }
+    Some(call)
 }
 
 fn call_json(call: &RunningCall) -> Value {

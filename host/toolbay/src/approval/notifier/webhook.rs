@@ -45,7 +45,7 @@ impl Webhook {
     /// # Errors
     ///
     /// The certificates cannot be used. The message does not contain the URL.
-    pub(super) fn new(url: Url, options: &ConnectorOptions) -> Result<Self, String> {
+    pub(super) fn new(url: &Url, options: &ConnectorOptions) -> Result<Self, String> {
         let rule = HttpRule::new(OriginPattern::parse(&url.origin().ascii_serialization())?);
         let private_networks = PRIVATE_NETWORKS.map(AddressRange::parse);
         let private_networks = private_networks

@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail};
 use toolbay_catalog::{LockMode, Snapshot, pin_plugin, read_lock_file};
 use toolbay_lock::{LockFile, PluginPin, ToolOwners, VersionDifference, WarningSigns};
 use toolbay_model::text::clean_line;
-use toolbay_settings::toml_file::nearest;
 
+use crate::cli::list::unknown_plugin_message;
 use crate::cli::load_progress::wait_until_loaded;
 use crate::config::Config;
 use crate::serve::server::Server;
@@ -37,7 +37,7 @@ pub(crate) struct PluginChange {
 /// Kind of a difference from the lock file.
 pub(crate) enum ChangeKind {
     /// The version differs, or the plugin is not in the file.
-    Changed(VersionDifference, WarningSigns),
+    Changed(Box<VersionDifference>, WarningSigns),
     /// The plugin is in the file, and its files are missing.
     Missing,
 }
@@ -68,19 +68,16 @@ impl FolderComparison {
         let mut versions = BTreeMap::new();
         let mut refused = BTreeMap::new();
         for (id, report) in &snapshot.plugins {
-            match &report.version {
-                Some(plugin) => {
-                    let pin = pin_plugin(plugin)
-                        .map_err(|error| anyhow::Error::msg(error.reason().to_owned()))?;
-                    versions.insert(id.clone(), pin);
-                }
-                None => {
-                    let reason = report
-                        .problems
-                        .first()
-                        .map_or("it is not loaded", |why| why);
-                    refused.insert(id.clone(), clean_line(reason, MAX_REASON_BYTES));
-                }
+            if let Some(plugin) = &report.version {
+                let pin = pin_plugin(plugin)
+                    .map_err(|error| anyhow::Error::msg(error.reason().to_owned()))?;
+                versions.insert(id.clone(), pin);
+            } else {
+                let reason = report
+                    .problems
+                    .first()
+                    .map_or("it is not loaded", |why| why);
+                refused.insert(id.clone(), clean_line(reason, MAX_REASON_BYTES));
             }
         }
         let mut tools: BTreeMap<String, ToolOwners> = BTreeMap::new();
@@ -113,13 +110,10 @@ impl FolderComparison {
             .chain(pinned)
             .map(String::as_str)
             .collect();
-        for id in ids.iter().filter(|id| !known.contains(&id.as_str())) {
-            match nearest(id, &known) {
-                Some(near) => bail!("unknown plugin {id:?}; did you mean {near:?}?"),
-                None => bail!("unknown plugin {id:?}; `toolbay list` shows all plugins"),
-            }
+        match ids.iter().find(|id| !known.contains(&id.as_str())) {
+            Some(id) => bail!(unknown_plugin_message(id, known.into_iter())),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the plugins that differ from the lock file, of those in `ids`, or of all if it is
@@ -134,7 +128,7 @@ impl FolderComparison {
                 return None;
             }
             let signs = difference.warning_signs(&self.tools_of_others(id));
-            let kind = ChangeKind::Changed(difference, signs);
+            let kind = ChangeKind::Changed(Box::new(difference), signs);
             Some(PluginChange {
                 id: id.clone(),
                 kind,
@@ -148,12 +142,12 @@ impl FolderComparison {
                 id: id.clone(),
                 kind: ChangeKind::Missing,
             });
-        let mut changes: Vec<PluginChange> = changed
+        let mut all: Vec<PluginChange> = changed
             .chain(missing)
             .filter(|change| is_selected(&change.id))
             .collect();
-        changes.sort_by(|one, two| one.id.cmp(&two.id));
-        changes
+        all.sort_by(|one, two| one.id.cmp(&two.id));
+        all
     }
 
     fn tools_of_others(&self, id: &str) -> ToolOwners {
@@ -176,7 +170,7 @@ impl PluginChange {
                     "differs from toolbay.lock"
                 };
                 let body = difference.render(signs);
-                let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
+                let body: String = body.lines().flat_map(|line| ["  ", line, "\n"]).collect();
                 format!("{}: {heading}\n{body}", self.id)
             }
             ChangeKind::Missing => {
