@@ -97,7 +97,8 @@ fn processor_time_of_children(server: &StdioServer) -> Duration {
 #[test]
 fn a_slow_compile_delays_no_call_and_no_other_plugin() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let mut server = StdioServer::start_with_config(&folder, &config(""));
+    // With less memory, a fast machine refuses the file before the test ends.
+    let mut server = StdioServer::start_with_config(&folder, &config("memory = \"8GiB\""));
     server.wait_until_listed(&["a"]);
     // This takes more than a minute; waiting for it would exceed the test's deadline.
     folder.put("bomb.wasm", nested_blocks(5000));
