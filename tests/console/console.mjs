@@ -255,7 +255,7 @@ async function selections(browser, serving) {
   check('CSV has a header and only those calls', csv.startsWith('id,time,tool,') && csv.includes('slugify') && !csv.includes('calculator'), csv);
   const lines = (await download('JSON Lines')).trim().split('\n').map((line) => JSON.parse(line));
   check('JSON Lines are objects', lines.length > 0 && lines.every(({ plugin }) => plugin === 'text'), lines);
-  await page.locator('input[name=from]').fill('2100-01-01T00:00:00');
+  await page.locator('input[name=from]').fill('2100-01-01T00:00');
   await page.getByRole('button', { name: 'Search' }).click();
   await page.waitForURL(/from=2100/);
   check('a time in the future selects nothing', (await text('#calls')).includes('None of the newest calls matches'), await text('#calls'));
