@@ -1,5 +1,6 @@
 //! The audit log: every event has a line, and no line can be changed unnoticed.
 
+mod followed;
 mod full;
 mod rejections;
 

@@ -107,6 +107,35 @@ fn a_grant_ends_at_the_time_that_it_states() {
 }
 
 #[test]
+fn the_log_shows_what_a_changed_grant_allows_and_no_longer_allows() {
+    let folder = Folder::with("text.wasm", texts("one"));
+    folder.put(
+        "text.toml",
+        "[permissions]\nhttp = [\"https://a.example\"]\nenvironment = [\"LANG\"]\n",
+    );
+    let mut server = StdioServer::start(&folder);
+    server.wait_until_listed(&["count", "read_file", "slugify"]);
+    folder.put(
+        "text.toml",
+        "[permissions]\nhttp = [\"https://b.example\"]\nenvironment = [\"LANG\"]\n[limits]\nfuel = 7_000_000\n",
+    );
+    let line = server.log.wait_for("grant changed");
+    assert!(
+        line.contains(
+            r#"no longer HTTP requests: "https://a.example"; now HTTP requests: "https://b.example"; fuel: 7,000,000"#
+        ) && !line.contains("LANG"),
+        "{line}"
+    );
+    // A deleted grant allows nothing.
+    folder.remove("text.toml");
+    let line = server.log.wait_for("no longer environment variables: LANG");
+    assert!(
+        line.contains(r#"HTTP requests: "https://b.example""#) && !line.contains("; now"),
+        "{line}"
+    );
+}
+
+#[test]
 fn a_grant_without_an_end_does_not_end() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[limits]\nfuel = 1000000\n");

@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 mod connections;
 mod crowd;
+mod forwarded;
 mod guard;
 mod headers;
 mod hoarders;

@@ -54,6 +54,14 @@ impl MergedLines {
         })
     }
 
+    /// Makes the end of the log temporary, before the first line is read: after `None`, the iterator continues with the lines that
+    /// were written in the meantime. Files that the server removed before they were read are skipped.
+    pub fn follow(&mut self) {
+        for (lines, _) in &mut self.parts {
+            lines.follow();
+        }
+    }
+
     /// Returns the number of lines that were skipped.
     pub fn damaged(&self) -> u64 {
         self.damaged

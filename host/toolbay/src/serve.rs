@@ -8,6 +8,7 @@ mod console_operators;
 pub(crate) mod console_socket;
 pub(crate) mod embedder_calls;
 pub(crate) mod grant_comparison;
+pub(crate) mod grant_log;
 pub(crate) mod grant_text;
 pub(crate) mod instructions;
 pub(crate) mod list_digests;

@@ -45,6 +45,7 @@ mod sse;
 mod sse_streams;
 mod standalone_messages;
 mod stateless_request;
+mod trusted_proxies;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,7 @@ use self::rejection_log::new_rejection_log;
 use self::sessions::SessionTable;
 pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
+pub use self::trusted_proxies::TrustedProxy;
 use crate::host::mcp_server::McpServer;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::client_session::ShutdownTokens;

@@ -45,6 +45,10 @@ pub(super) enum Audit {
         log: LogPath,
         #[command(flatten)]
         filter: Filter,
+        /// Print the last 10 lines that match (with --since, all of them), and then new lines until
+        /// Ctrl+C
+        #[arg(long, short, conflicts_with = "until")]
+        follow: bool,
         /// Print the lines as they are in the log, as JSON
         #[arg(long)]
         json: bool,
@@ -97,10 +101,15 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
                 ExitCode::FAILURE
             })
         }
-        Audit::Show { log, filter, json } => {
+        Audit::Show {
+            log,
+            filter,
+            follow,
+            json,
+        } => {
             let folder = log.resolve()?;
             ensure_folder(&folder)?;
-            show::run(&folder, &filter, json)?;
+            show::run(&folder, &filter, follow, json)?;
             Ok(ExitCode::SUCCESS)
         }
     }

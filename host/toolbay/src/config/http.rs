@@ -21,7 +21,7 @@ pub use self::oauth::{Jwks, OAuth};
 pub use self::tokens::Token;
 use self::values::{
     address, allowed_hosts, allowed_origins, keep_alive, mode, poll_after, resume_size, sessions,
-    some,
+    some, trusted_proxies,
 };
 use super::bounds::many;
 use super::error::ConfigError;
@@ -45,6 +45,10 @@ pub struct Http {
     /// of this machine are also accepted.
     #[serde(deserialize_with = "allowed_origins")]
     pub allowed_origins: Vec<String>,
+    /// Addresses and networks of reverse proxies, or `unix`, whose `X-Forwarded-For` states the
+    /// address of a caller. Default: none.
+    #[serde(deserialize_with = "trusted_proxies")]
+    pub trusted_proxies: Vec<http::TrustedProxy>,
     /// If set, callers without a token are accepted on an address that is not loopback. Default:
     /// false.
     pub anonymous: bool,
@@ -144,6 +148,7 @@ impl Default for Http {
             socket_mode: 0o600,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             anonymous: false,
             sse: false,
             connections,
@@ -235,8 +240,16 @@ impl Http {
                     .to_owned(),
             ));
         }
-        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
+        let socket = self.listen.as_ref().and_then(ListenAddress::socket_path);
+        if let Some(path) = socket {
             self.check_socket(path)?;
+        } else if self.listen.is_some() && self.trusted_proxies.contains(&http::TrustedProxy::Unix)
+        {
+            return Err(ConfigError(
+                "http.trusted_proxies: \"unix\" is for a server that listens on a Unix socket; name the addresses \
+                 of the proxies"
+                    .to_owned(),
+            ));
         }
         self.check_reach()
     }
@@ -304,6 +317,15 @@ impl Http {
                      http.oauth), or set http.anonymous = true"
                 )))
             }
+            Some(_)
+                if !self.trusted_proxies.is_empty() && !self.anonymous && !self.needs_token() =>
+            {
+                Err(ConfigError(
+                    "http.trusted_proxies names the proxies by which others reach this server: set up tokens \
+                     (http.tokens or http.oauth), or set http.anonymous = true"
+                        .to_owned(),
+                ))
+            }
             Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => {
                 Err(ConfigError(
                     "http.allowed_hosts names the hosts by which others reach this server: set up tokens \
@@ -336,6 +358,7 @@ impl Http {
             pages: None,
             allowed_hosts: self.allowed_hosts.clone(),
             allowed_origins: self.allowed_origins.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
             sse: self.sse,
             connections: self.connections,
             connections_per_address: limit_or_share(

@@ -22,6 +22,7 @@ use crate::observe::change_counter::ChangeCounter;
 use crate::observe::learn::GrantLearner;
 use crate::observe::server_observers::EnabledObservers;
 use crate::serve::confinement::ServerConfinement;
+use crate::serve::grant_log::GrantLog;
 use crate::serve::mcp_host::ProtocolState;
 use crate::serve::server::Server;
 use crate::serve::server_parts::{self, SubscriptionNotifier};
@@ -251,7 +252,7 @@ fn add_listeners(
     observers: &EnabledObservers,
     updates: &ResourceUpdates,
 ) -> CatalogPublisher {
-    let mut publisher = publisher;
+    let mut publisher = publisher.with_listener(Arc::<GrantLog>::default());
     if let Some(audit) = &observers.audit {
         publisher = publisher.with_listener(Arc::new(audit.clone()));
     }

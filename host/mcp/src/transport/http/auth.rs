@@ -41,6 +41,8 @@ pub(super) struct AuthGate {
     /// If set, host names are configured (`http.allowed_hosts`). In that case a proxy on this
     /// machine may forward requests of other machines.
     has_host_names: AtomicBool,
+    /// If set, a proxy forwards requests of other machines (`http.trusted_proxies`).
+    has_proxies: bool,
     shares: Mutex<HashMap<String, CallerShare>>,
 }
 
@@ -170,6 +172,7 @@ impl AuthGate {
             oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
             is_reachable_remotely: !address.is_local(),
             has_host_names: AtomicBool::new(!options.allowed_hosts.is_empty()),
+            has_proxies: !options.trusted_proxies.is_empty(),
             shares: Mutex::default(),
         })
     }
@@ -282,7 +285,10 @@ impl AuthGate {
     pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
         let known = self.tokens.load();
         if known.allows_anonymous {
-            return if self.is_reachable_remotely || self.has_host_names.load(Ordering::Relaxed) {
+            let may_be_remote = self.is_reachable_remotely
+                || self.has_proxies
+                || self.has_host_names.load(Ordering::Relaxed);
+            return if may_be_remote {
                 Err(AuthDenial::Admin)
             } else {
                 Ok(())

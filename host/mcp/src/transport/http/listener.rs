@@ -34,6 +34,7 @@ use super::overflow_connections::{
 };
 use super::peer::{HttpPeer, PeerSource};
 use super::sockets::{SocketListener, SocketStream};
+use super::trusted_proxies::{TrustedProxy, client_source};
 use crate::session::client_session::ShutdownTokens;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
@@ -75,6 +76,7 @@ struct ListenerState {
     idle: Duration,
     write_timeout: Duration,
     tls: Option<Arc<ReloadingTls>>,
+    trusted_proxies: Vec<TrustedProxy>,
     stop: CancellationToken,
 }
 
@@ -98,6 +100,7 @@ pub(super) async fn serve(
         overflow: Arc::default(),
         idle: options.idle_timeout,
         write_timeout: options.write_timeout,
+        trusted_proxies: options.trusted_proxies.clone(),
         tls: options.tls.clone(),
         stop: stop.clone(),
     });
@@ -240,7 +243,9 @@ async fn serve_connection(
     let unread = UnreadBody::default();
     let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer.clone());
+        let mut peer = peer.clone();
+        peer.source = client_source(&serving.trusted_proxies, peer.source, request.headers());
+        request.extensions_mut().insert(peer);
         let request = request.map(|body| noted.track(body));
         let shared = Arc::clone(&serving);
         let standing = Arc::clone(&at);

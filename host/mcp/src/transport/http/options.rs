@@ -8,6 +8,7 @@ use std::time::Duration;
 use toolbay_model::CallerPreferences;
 use toolbay_tls::ReloadingTls;
 
+use super::trusted_proxies::TrustedProxy;
 use crate::lists::access_rights::{CallerRights, NamePattern};
 
 /// Options of MCP over HTTP.
@@ -19,6 +20,9 @@ pub struct HttpOptions {
     /// Accepted values of `Origin`, such as `https://app.example.com`, in addition to pages of this
     /// machine on a loopback address.
     pub allowed_origins: Vec<String>,
+    /// Reverse proxies whose `X-Forwarded-For` states the address of a request. Connections still
+    /// count as those of the proxy.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// If set, the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
     /// If set, metrics are served at [`METRICS_PATH`](super::METRICS_PATH).
@@ -130,6 +134,7 @@ impl Default for HttpOptions {
         Self {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             sse: false,
             metrics: true,
             pages: None,

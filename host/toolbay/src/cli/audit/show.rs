@@ -1,7 +1,9 @@
 //! `toolbay audit show`: prints the matching lines of the audit log.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -26,6 +28,12 @@ static OUTCOME_WIDTH: LazyLock<usize> =
 
 /// Number of lines that are written at once.
 const LINES_PER_WRITE: usize = 500;
+
+/// Number of existing lines that are printed before new ones.
+const LINES_BEFORE_FOLLOWING: usize = 10;
+
+/// Time between two looks for new lines.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The lines to show. A line without a requested field does not match.
 #[derive(Args, Debug, Default)]
@@ -75,63 +83,126 @@ impl Filter {
     }
 }
 
-pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
-    let mut out = String::new();
-    let mut buffered_lines = 0;
-    let mut unreadable = 0_u64;
-    let mut read_lines = 0_u64;
-    let mut shown_lines = 0_u64;
+pub(super) fn run(
+    folder: &Path,
+    filter: &Filter,
+    is_following: bool,
+    json: bool,
+) -> anyhow::Result<()> {
     if !json {
-        out.push_str(&render_row(
+        print(&render_row(
             ["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned),
             "DETAILS",
         ));
     }
-    let mut lines = MergedLines::open(folder)?;
-    for read_line in lines.by_ref() {
-        let found = read_line?;
-        let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
-            unreadable += 1;
-            continue;
-        };
-        read_lines += 1;
-        if !filter.matches(&record) {
-            continue;
-        }
-        shown_lines += 1;
-        if json {
-            out.push_str(&escape_json(&String::from_utf8_lossy(&found.bytes)));
-            out.push('\n');
-        } else {
-            out.push_str(&render_line(&record));
-        }
-        buffered_lines += 1;
-        if buffered_lines == LINES_PER_WRITE {
-            print(&out);
-            out.clear();
-            buffered_lines = 0;
+    let mut lines = MatchingLines::open(folder, filter, json)?;
+    if is_following {
+        return lines.follow();
+    }
+    let mut batch = String::new();
+    let mut batch_lines = 0;
+    while let Some(line) = lines.next_line()? {
+        batch.push_str(&line);
+        batch_lines += 1;
+        if batch_lines == LINES_PER_WRITE {
+            print(&batch);
+            batch.clear();
+            batch_lines = 0;
         }
     }
-    print(&out);
-    if shown_lines == 0 {
-        complain(&match read_lines {
-            0 => format!("the log in {} has no lines", folder.display()),
-            1 => "the only line of the log does not match".to_owned(),
-            _ => format!("none of the {read_lines} lines of the log matches"),
-        });
-    }
-    let damaged = lines.damaged() + unreadable;
-    if damaged > 0 {
-        let lines = if damaged == 1 {
-            "1 line is damaged and was".to_owned()
-        } else {
-            format!("{damaged} lines are damaged and were")
-        };
-        complain(&format!(
-            "{lines} left out; `toolbay audit verify` shows details"
-        ));
-    }
+    print(&batch);
+    lines.complain_about_missing(folder);
     Ok(())
+}
+
+/// The lines of a log that match a filter, as they are printed.
+struct MatchingLines<'a> {
+    lines: MergedLines,
+    filter: &'a Filter,
+    is_json: bool,
+    read: u64,
+    shown: u64,
+    unreadable: u64,
+}
+
+impl<'a> MatchingLines<'a> {
+    fn open(folder: &Path, filter: &'a Filter, is_json: bool) -> anyhow::Result<Self> {
+        Ok(Self {
+            lines: MergedLines::open(folder)?,
+            filter,
+            is_json,
+            read: 0,
+            shown: 0,
+            unreadable: 0,
+        })
+    }
+
+    /// Returns the next line with its line end, or `None` at the end of the log.
+    fn next_line(&mut self) -> anyhow::Result<Option<String>> {
+        for read_line in self.lines.by_ref() {
+            let found = read_line?;
+            let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
+                self.unreadable += 1;
+                continue;
+            };
+            self.read += 1;
+            if !self.filter.matches(&record) {
+                continue;
+            }
+            self.shown += 1;
+            return Ok(Some(if self.is_json {
+                format!("{}\n", escape_json(&String::from_utf8_lossy(&found.bytes)))
+            } else {
+                render_line(&record)
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Prints the newest lines, and then each line that is written, until the process is stopped.
+    fn follow(&mut self) -> anyhow::Result<()> {
+        self.lines.follow();
+        let mut newest = VecDeque::new();
+        while let Some(line) = self.next_line()? {
+            if self.filter.since.is_some() {
+                print(&line);
+                continue;
+            }
+            if newest.len() == LINES_BEFORE_FOLLOWING {
+                newest.pop_front();
+            }
+            newest.push_back(line);
+        }
+        newest.iter().for_each(|line| print(line));
+        loop {
+            while let Some(line) = self.next_line()? {
+                print(&line);
+            }
+            thread::sleep(FOLLOW_INTERVAL);
+        }
+    }
+
+    /// Says on standard error that no line matched, and that lines are damaged.
+    fn complain_about_missing(&self, folder: &Path) {
+        if self.shown == 0 {
+            complain(&match self.read {
+                0 => format!("the log in {} has no lines", folder.display()),
+                1 => "the only line of the log does not match".to_owned(),
+                read => format!("none of the {read} lines of the log matches"),
+            });
+        }
+        let damaged = self.lines.damaged() + self.unreadable;
+        if damaged > 0 {
+            let lines = if damaged == 1 {
+                "1 line is damaged and was".to_owned()
+            } else {
+                format!("{damaged} lines are damaged and were")
+            };
+            complain(&format!(
+                "{lines} left out; `toolbay audit verify` shows details"
+            ));
+        }
+    }
 }
 
 /// Formats a line for people.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::Deserializer;
 use serde::de::{Error as _, Unexpected, Visitor};
-use toolbay_mcp::http::ListenAddress;
+use toolbay_mcp::http::{ListenAddress, TrustedProxy};
 use toolbay_model::setting::{SettingValue as _, size};
 use url::Url;
 
@@ -99,6 +99,16 @@ pub(super) fn allowed_hosts<'de, D: Deserializer<'de>>(
         ))),
         None => Ok(hosts),
     }
+}
+
+/// Parses a list of proxies.
+pub(super) fn trusted_proxies<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<TrustedProxy>, D::Error> {
+    parse_list(deserializer)?
+        .iter()
+        .map(|proxy| proxy.parse().map_err(D::Error::custom))
+        .collect()
 }
 
 /// Parses a number of sessions, or `false` for none.
