@@ -121,6 +121,17 @@ class BuildTest(TestCase):
             "`array`, or a plugin in Rust or Go\n",
         )
 
+    def test_native_code_that_the_package_above_reports_too(self) -> None:
+        report = "try:\n    import {}\nexcept ImportError as e:\n    raise ImportError('long') from e\n"
+        self.package("pandas/__init__.py", report.format("numpy"))
+        self.package("numpy/__init__.py", report.format("numpy.core"))
+        self.native("numpy/core")
+        self.assertEqual(
+            self.error("import pandas\n"),
+            "src/app.py:1: pandas needs native code (pandas > numpy), and a plugin is pure Python: use `csv` and `sqlite3`, "
+            "or the package `agate`\n",
+        )
+
     def test_what_replaces_a_package_that_another_one_needs_does_not_replace_the_latter(self) -> None:
         self.package("wrapper/__init__.py", "import regex\n")
         self.native("regex")

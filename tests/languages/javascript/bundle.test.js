@@ -125,6 +125,9 @@ test('modules of Node work in the engine', () => {
     assert.deepEqual([os.EOL, os.platform()], ['\\n', 'wasi']);
     assert.throws(() => os.cpus(), /cpus. of Node is used/);
     assert.throws(() => process.exit(1), /cannot end its process/);
+    const started = process.hrtime();
+    const [seconds, nanoseconds] = process.hrtime(started);
+    assert.ok(seconds >= 0 && nanoseconds >= 0 && typeof process.hrtime.bigint() === 'bigint');
     assert.equal(path.join('a', '..', 'b'), 'b');
     assert.equal(posix.basename('/a/b.js', '.js'), 'b');
     assert.deepEqual([process.platform, process.env.HOME, process.env.NODE_ENV], ['wasi', undefined, 'production']);

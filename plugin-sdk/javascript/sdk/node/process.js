@@ -1,5 +1,7 @@
 // The part of Node's `process` that libraries read. A plugin has no environment variables.
 
+const NANOSECONDS = 1_000_000_000n;
+
 /** Returns a stream that writes each text as a line of the log. */
 const outputStream = (print) => ({
   isTTY: false,
@@ -17,6 +19,13 @@ const outputStream = (print) => ({
   emit: () => false,
 });
 
+/** Returns seconds and nanoseconds since a time that does not change within a call, or since `previous`. */
+const hrtime = (previous = [0, 0]) => {
+  const now = hrtime.bigint() - (BigInt(previous[0]) * NANOSECONDS + BigInt(previous[1]));
+  return [Number(now / NANOSECONDS), Number(now % NANOSECONDS)];
+};
+hrtime.bigint = () => BigInt(Math.round(performance.now() * 1e6));
+
 export const process = {
   stdout: outputStream((text) => console.log(text)),
   stderr: outputStream((text) => console.error(text)),
@@ -25,12 +34,15 @@ export const process = {
   arch: 'wasm32',
   argv: [],
   execArgv: [],
+  execPath: '',
   version: '',
   versions: {},
   platform: 'wasi',
   title: 'toolbay',
   browser: true,
   cwd: () => '/',
+  hrtime,
+  uptime: () => performance.now() / 1000,
   nextTick: (job, ...args) => queueMicrotask(() => job(...args)),
   emitWarning: (warning) => console.warn(String(warning)),
   on() {
@@ -58,12 +70,14 @@ export const {
   arch,
   argv,
   execArgv,
+  execPath,
   version,
   versions,
   platform,
   title,
   browser,
   cwd,
+  uptime,
   nextTick,
   emitWarning,
   on,
@@ -72,5 +86,7 @@ export const {
   removeListener,
   exit,
 } = process;
+
+export { hrtime };
 
 export default process;

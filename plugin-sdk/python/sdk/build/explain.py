@@ -33,7 +33,12 @@ def error_line(error: BaseException, sources: Path) -> str:
 
 
 def _native_line(native: NativeImportError, error: BaseException, sources: Path) -> str:
-    chain = _packages(native, sources) or _packages(error, sources)
+    # A package that reports a failed import in an error of its own is only in the traceback of that error.
+    chain: list[str] = []
+    for cause in _causes(error):
+        chain += [name for name in _packages(cause, sources) if name not in chain]
+        if cause is native:
+            break
     top = (native.name or "").partition(".")[0]
     if not chain or chain[-1] != top:
         chain.append(top)
