@@ -27,6 +27,9 @@ use self::trial::{PackageTrials, RowOutcome};
 use crate::languages::project::BuildEnvironment;
 use crate::tally::TestCounts;
 
+/// Number of packages in the test step.
+const SAMPLE_SIZE: usize = 20;
+
 /// Which packages.
 #[derive(Args)]
 pub(crate) struct PackageOptions {
@@ -75,6 +78,16 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &PackageOptions) -> Resul
     }
     println!("\n{tally}");
     result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs the test step, with a sample.
+pub(crate) fn test(
+    workspace: &CargoWorkspace,
+    server: &Path,
+    tally: &mut TestCounts,
+) -> Result<()> {
+    let rows = lists::sample(lists::read(&workspace.root)?, SAMPLE_SIZE);
+    try_rows(workspace, server, "sample", &rows, tally)
 }
 
 /// Tries each row, and prints its outcome. Fails if one of them contradicts its claim.

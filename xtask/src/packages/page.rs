@@ -9,7 +9,7 @@ use toolbay_testkit::markdown::replace_part;
 use super::row::{PackageRegistry, PackageRow, RowClaim};
 
 /// The page of the book.
-pub(super) const PAGE: &str = "tests/packages/README.md";
+pub(super) const PAGE: &str = "docs/src/packages-javascript-python.md";
 
 /// Writes the table of a registry into the book.
 pub(super) fn write(root: &Path, registry: PackageRegistry, rows: &[&PackageRow]) -> Result<()> {
@@ -105,7 +105,10 @@ fn sorted<'a>(mut rows: Vec<&'a &'a PackageRow>) -> Vec<&'a &'a PackageRow> {
 
 #[cfg(test)]
 mod tests {
+    use toolbay_testkit::workspace;
+
     use super::*;
+    use crate::packages::lists;
 
     fn row(text: &str) -> PackageRow {
         toml::from_str(&format!("version = \"1.2\"\ncode = \"\"\n{text}")).unwrap()
@@ -129,6 +132,26 @@ mod tests {
             "| e | 1.2 | use `f` |\n",
         ] {
             assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_book_has_the_tables_of_the_lists() {
+        let root = workspace::root();
+        let page = fs::read_to_string(root.join(PAGE)).unwrap();
+        let rows = lists::read(root).unwrap();
+        for registry in [PackageRegistry::Npm, PackageRegistry::Pypi] {
+            let rows: Vec<&PackageRow> =
+                rows.iter().filter(|row| row.registry == registry).collect();
+            let tables = text(registry, &rows);
+            assert!(
+                page.contains(tables.trim()),
+                "{PAGE} is not that of the lists; run `cargo xtask packages`, which checks them"
+            );
+            let (pure, working) = count_pure(&rows);
+            assert!(working * 5 >= pure * 4, "{working} of {pure} work");
+            assert!(pure >= 80, "{pure} packages of {}", registry.title());
+            assert!(rows.iter().filter(|row| row.is_client()).count() >= 6);
         }
     }
 }

@@ -15,6 +15,10 @@ use super::row::{PackageRegistry, PackageRow};
 use super::{npm, pypi};
 use crate::languages::project::{BuildEnvironment, PluginProject};
 
+/// Packages of PyPI that have no wheel, so that their own scripts build one. The scripts of others
+/// do not run.
+const NO_WHEELS: &str = "langdetect";
+
 /// The values of the reference program by the ids of rows, or errors.
 pub(super) type ReferenceValues = BTreeMap<String, Result<Value, String>>;
 
@@ -60,7 +64,9 @@ impl PackageProject {
                 fs::write(folder.join("constraints.txt"), &constraints)?;
                 for line in &mut project.manifest.setup {
                     if line.contains("pip install") {
-                        *line += " --only-binary=:all: -c constraints.txt";
+                        *line += &format!(
+                            " --only-binary=:all: --no-binary={NO_WHEELS} -c constraints.txt"
+                        );
                     }
                 }
                 format!("{requirements}{constraints}")

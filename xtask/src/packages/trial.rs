@@ -273,7 +273,7 @@ fn grant(rows: &[&PackageRow], servers: &[ApiServer]) -> String {
         .filter(|(row, _)| row.is_client())
         .map(|(_, server)| server.url())
         .collect();
-    format!("[permissions]\nhttp = {origins:?}\n")
+    format!("[permissions]\nhttp = {origins:?}\nprivate_networks = [\"127.0.0.1/32\"]\n")
 }
 
 /// Splits rows into groups of about the same size.

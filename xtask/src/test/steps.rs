@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::context::StepContext;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, prose, rustdoc, soak, unit};
-use crate::{apps, authors, clients, conformance, console, dist, languages, toolchains};
+use crate::{apps, authors, clients, conformance, console, dist, languages, packages, toolchains};
 
 /// A test step.
 pub(super) struct TestStep {
@@ -132,6 +132,12 @@ pub(super) const STEPS: &[TestStep] = &[
         name: "five-tools",
         about: "The same five tools in five languages and on two SDKs have the same results",
         run: |context| authors::test(context.workspace, &context.built()?.server, context.tally),
+        ..BUILD_STEP
+    },
+    TestStep {
+        name: "packages",
+        about: "Some packages of npm and PyPI, called in plugins and in Node and CPython",
+        run: |context| packages::test(context.workspace, &context.built()?.server, context.tally),
         ..BUILD_STEP
     },
     TestStep {
