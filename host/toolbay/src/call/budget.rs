@@ -12,11 +12,13 @@
 
 mod used_budget;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use toolbay_catalog::{BudgetScope, Plugin};
 use toolbay_model::{CallFailure, CallRejection, CallUsage, CallerIdentity, RejectionReason};
@@ -40,7 +42,7 @@ const OWNER_QUOTA: StateQuota = StateQuota {
     keys: 4,
 };
 
-/// Maximum number of attempts to change a record that other calls change as well.
+/// Maximum number of attempts to change a record that other processes change as well.
 const MAX_ATTEMPTS: usize = 100;
 
 /// Timeout for adding what a call has used.
@@ -49,19 +51,29 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a call can try again if running calls have reserved the rest of the budget.
 const RESERVED_RETRY: Duration = Duration::from_secs(1);
 
+/// Number of locks that the records share.
+const LOCKS: usize = 64;
+
 /// The used parts of all budgets.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetLedger {
     store: OnceLock<Arc<dyn StateStore>>,
+    locks: RecordLocks,
     /// The last day on which old records were deleted.
     tidied: AtomicU64,
 }
+
+/// Locks of the records. Calls of this server change a record one after the other, so that many
+/// calls at once do not make each other fail. Changes by other processes are noticed and repeated.
+#[derive(Debug)]
+struct RecordLocks([Arc<Mutex<()>>; LOCKS]);
 
 /// An account in the ledger.
 #[derive(Clone, Debug)]
 struct BudgetAccount {
     store: Arc<dyn StateStore>,
     bucket: StateBucket,
+    lock: Arc<Mutex<()>>,
 }
 
 /// A call that is counted, with what is reserved for it.
@@ -163,11 +175,13 @@ impl BudgetLedger {
             plugin: format!("{OWNER_PREFIX}{plugin}").into(),
             caller: caller.filter(|_| scope == BudgetScope::Caller).cloned(),
         };
+        let lock = self.locks.of_owner(&owner);
         let bucket = StateBucket::new(owner, "")
             .map_err(|error| LedgerError::Unavailable(error.details()))?;
         Ok(BudgetAccount {
             store: Arc::clone(store),
             bucket,
+            lock,
         })
     }
 
@@ -196,6 +210,21 @@ impl BudgetLedger {
                 ),
             }
         });
+    }
+}
+
+impl Default for RecordLocks {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Arc::default()))
+    }
+}
+
+impl RecordLocks {
+    fn of_owner(&self, owner: &StateOwner) -> Arc<Mutex<()>> {
+        let mut hasher = DefaultHasher::new();
+        owner.hash(&mut hasher);
+        let index = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();
+        self.0.get(index).cloned().unwrap_or_default()
     }
 }
 
@@ -241,6 +270,8 @@ impl BudgetAccount {
         let payer = Arc::new(UnmeteredPayer);
         let unavailable =
             |error: toolbay_state::StateError| LedgerError::Unavailable(error.details());
+        // If the store hangs, the timeout of the caller drops this.
+        let _turn = self.lock.lock().await;
         for _ in 0..MAX_ATTEMPTS {
             let keys = vec![USED_KEY.to_owned()];
             let values = self.store.get(&self.bucket, keys, payer.clone()).await;
@@ -265,7 +296,7 @@ impl BudgetAccount {
             }
         }
         Err(LedgerError::Unavailable(
-            "too many calls change the record at once".to_owned(),
+            "too many processes change the record at once".to_owned(),
         ))
     }
 }
@@ -364,6 +395,24 @@ mod tests {
         );
         let rest = begin(&ledger, &plugin, &context).await.unwrap();
         assert_eq!(fuel(&rest), 55);
+    }
+
+    #[tokio::test]
+    async fn many_calls_at_once_do_not_make_each_other_fail() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = ledger(&folder);
+        let context = PluginContext::default();
+        let plugin = plugin(GrantBudget {
+            calls: Some(1_000),
+            ..GrantBudget::default()
+        });
+        let calls = (0..2 * MAX_ATTEMPTS).map(async |_| {
+            let charge = begin(&ledger, &plugin, &context).await.unwrap();
+            charge.settle(&CallUsage::default()).await;
+        });
+        futures_util::future::join_all(calls).await;
+        let used = record(&ledger, None).await.unwrap();
+        assert_eq!((used.calls, used.reserved_fuel), (200, 0));
     }
 
     #[tokio::test]

@@ -100,7 +100,11 @@ impl WaitingApprovals {
             .values()
             .filter(|one| one.summary.caller == subject.caller)
             .count();
-        if table.waiting.len() >= MAX_WAITING || caller_count >= MAX_WAITING_PER_CALLER {
+        // A caller gets at most half of what the others leave, so that a few callers together do not
+        // fill the table either.
+        let left = MAX_WAITING.saturating_sub(table.waiting.len() - caller_count);
+        let share = (left / 2).clamp(1, MAX_WAITING_PER_CALLER);
+        if table.waiting.len() >= MAX_WAITING || caller_count >= share {
             return None;
         }
         if table.last_id == 0 {
@@ -368,6 +372,12 @@ mod tests {
         );
         drop((hostile, others));
         assert!(waiting.list().is_empty());
+        let hostile: Vec<_> = (0..6)
+            .flat_map(|caller| (0..MAX_WAITING).map(move |_| caller))
+            .filter_map(|caller| waiting.register(subject_of(caller)))
+            .collect();
+        assert!(hostile.len() < MAX_WAITING, "{}", hostile.len());
+        assert!(waiting.register(subject_of(7)).is_some());
     }
 
     #[tokio::test]
