@@ -80,7 +80,7 @@ fn without_a_budget_calls_are_not_counted() {
 }
 
 #[test]
-fn a_call_gets_at_most_the_fuel_that_is_left_of_the_budget() {
+fn a_call_gets_at_most_the_rest_of_the_fuel_in_the_budget() {
     let folder = folder("fuel = 1");
     let mut server = start(&folder);
     let result = server.call("echo", json!({}));
@@ -96,7 +96,7 @@ fn a_call_gets_at_most_the_fuel_that_is_left_of_the_budget() {
 }
 
 #[test]
-fn requests_send_and_receive_at_most_what_is_left_of_the_budget() {
+fn requests_send_and_receive_at_most_the_rest_of_the_budget() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     let grant = |bytes: &str| format!("{}[budget]\nnetwork_bytes = {bytes:?}\n", site.grant());
@@ -123,7 +123,7 @@ fn requests_send_and_receive_at_most_what_is_left_of_the_budget() {
 }
 
 #[test]
-fn calls_that_run_at_once_reserve_what_is_left_of_the_budget() {
+fn calls_that_run_at_once_reserve_the_rest_of_the_budget() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     // As many bytes as one call may use.
@@ -144,7 +144,7 @@ fn calls_that_run_at_once_reserve_what_is_left_of_the_budget() {
         let result = server.call("send", hello.clone());
         let (kind, text) = error_kind_and_text(&result);
         assert_eq!(kind, "rate-limited", "{result}");
-        assert!(text.contains("have reserved what is left"), "{text}");
+        assert!(text.contains("have reserved the rest"), "{text}");
         assert_eq!(result["_meta"]["dev.toolbay/retry-after-ms"], 1_000);
     };
     assert_reserved(&mut server);

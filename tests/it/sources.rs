@@ -234,7 +234,7 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
             ("denied".into(), told),
             "{source}"
         );
-        // `list` runs no programs, so only `check-config` can tell why one prints no value.
+        // `list` runs no programs, so only `check-config` reports why one prints no value.
         let is_program = source.starts_with("command") || source.starts_with("keyring");
         let line = format!("web.toml: secrets.token: {why}");
         let listed = toolbay(&folder).args(["list"]).run();

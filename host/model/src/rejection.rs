@@ -45,7 +45,7 @@ pub enum RejectionReason {
         /// Its value: calls, fuel or bytes.
         amount: u64,
     },
-    /// Running calls have reserved what is left of the budget of the operator's grant for today.
+    /// Running calls have reserved the rest of the budget of the operator's grant for today.
     BudgetReserved {
         /// The key of the budget in the grant.
         key: &'static str,
@@ -191,8 +191,8 @@ impl RejectionReason {
                 format_thousands(amount)
             ),
             Self::BudgetReserved { key, amount } => format!(
-                "Running calls have reserved what is left today of the budget of the operator's grant for the {noun}'s plugin, \
-                 {} ({key}). What they do not use is available again when they end.",
+                "Running calls have reserved the rest of today's budget of the operator's grant for the {noun}'s plugin, {} \
+                 ({key}). The part that they do not use is available again when they end.",
                 format_thousands(amount)
             ),
             Self::BudgetUnknown => format!(

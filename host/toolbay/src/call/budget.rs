@@ -1,10 +1,10 @@
 //! The budget of a plugin's grant (`[budget]`): what its calls have used today, in the state of the
 //! server.
 //!
-//! A call of a plugin with a budget begins only when it is counted durably, and when what it can use
-//! at most is reserved durably. So calls that run at once cannot exceed the budget together: a call
-//! whose limits allow more than what is left gets lower limits. When its guest has returned, what it
-//! has used replaces the reservation. If a call is dropped before that, or the server ends, the
+//! A call of a plugin with a budget begins only when it is counted durably, and when its maximum is
+//! reserved durably. So calls that run at once cannot exceed the budget together: a call whose limits
+//! allow more than the rest of the budget gets lower limits. When its guest has returned, its usage
+//! replaces the reservation. If a call is dropped before that, or the server ends, the
 //! reservation stays for the rest of the day, so that cancelling a call saves nothing. If the state
 //! cannot be read or written, no such call begins.
 //!
@@ -76,7 +76,7 @@ struct BudgetAccount {
     lock: Arc<Mutex<()>>,
 }
 
-/// A call that is counted, with what is reserved for it.
+/// A call that is counted, with its reservation.
 #[derive(Debug)]
 pub(crate) struct BudgetCharge {
     account: BudgetAccount,
@@ -99,7 +99,7 @@ impl BudgetLedger {
         drop(self.store.set(store));
     }
 
-    /// Counts a call of the plugin and reserves what it can use in `context`, unless the budget is
+    /// Counts a call of the plugin and reserves its maximum in `context`, unless the budget is
     /// used up. Returns `None` if the plugin has no budget. `is_new` is false if the call continues
     /// after a question.
     ///
@@ -229,12 +229,12 @@ impl RecordLocks {
 }
 
 impl BudgetCharge {
-    /// Returns the context of the call, whose limits allow no more than what is reserved.
+    /// Returns the context of the call, whose limits allow no more than the reservation.
     pub(crate) fn restrict(&self, context: &PluginContext) -> PluginContext {
         self.reserved.restrict(context)
     }
 
-    /// Replaces the reservation by what the call has used. After the day of the reservation, there
+    /// Replaces the reservation by the usage of the call. After the day of the reservation, there
     /// is nothing to replace.
     pub(crate) async fn settle(self, usage: &CallUsage) {
         let Self {
@@ -255,7 +255,7 @@ impl BudgetCharge {
             .unwrap_or_else(|_| Err(LedgerError::Unavailable("no response in time".to_owned())));
         if let Err(LedgerError::Unavailable(why)) = settled {
             tracing::warn!(
-                "what a call has used could not be added to its budget, so its limits count instead: {why}"
+                "the usage of a call could not be added to its budget, so its limits count instead: {why}"
             );
         }
     }
@@ -459,7 +459,7 @@ mod tests {
             Some(day(today() - 1))
         );
         assert_eq!(record(&ledger, None).await.unwrap().calls, 1);
-        // What is used by the caller of the damaged record stays unknown.
+        // The usage of the caller of the damaged record stays unknown.
         let deadline = Instant::now() + Duration::from_mins(1);
         let budget = GrantBudget {
             scope: BudgetScope::Caller,

@@ -37,7 +37,7 @@ pub(super) fn command_server(config: Config) -> ServerBuilder {
 }
 
 /// Returns a builder of the server of a command that only shows or compares plugins. It starts none
-/// of the programs that grants name: the folder can be a stranger's proposal that nobody has
+/// of the programs that grants name: the folder can be a stranger's proposal that no one has
 /// approved yet.
 pub(super) fn inspection_server(config: Config) -> ServerBuilder {
     command_server(config).without_programs()

@@ -101,7 +101,7 @@ impl NoticeQueue {
     /// Takes the oldest notification. Waits until there is one.
     pub(super) async fn next(&self) -> String {
         loop {
-            // In a statement of its own, so that the lock is released before the wait.
+            // In a separate statement, so that the lock is released before the wait.
             let first = self.state.lock().waiting.pop_front();
             if let Some(notice) = first {
                 return notice.text;

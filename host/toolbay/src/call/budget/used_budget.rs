@@ -1,4 +1,4 @@
-//! The record of a budget: what the calls of a day have used, and what running calls may still use.
+//! The record of a budget: the usage of a day, and the reservations of running calls.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -149,17 +149,17 @@ impl UsedBudget {
     }
 
     /// Returns whether the stored record can be deleted on this day. A damaged one is kept, because
-    /// what is used is unknown.
+    /// the usage is unknown.
     pub(super) fn is_expired(value: &[u8], today: u64) -> bool {
         Self::parse(Some(value)).is_some_and(|used| used.day.saturating_add(KEPT_DAYS) < today)
     }
 
-    /// Reserves what a call can use at most. If less is left, reserves that. Returns the new record
-    /// and the reserved amount. `is_new` is false if the call continues after a question.
+    /// Reserves the maximum of a call, or the rest of the budget if that is less. Returns the new
+    /// record and the reserved amount. `is_new` is false if the call continues after a question.
     ///
     /// # Errors
     ///
-    /// Returns the reason if nothing is left.
+    /// Returns the reason if there is no rest.
     pub(super) fn reserve(
         self,
         budget: &GrantBudget,
@@ -197,7 +197,7 @@ impl UsedBudget {
         Ok((record, reserved))
     }
 
-    /// Replaces what a call had reserved by what it has used.
+    /// Replaces the reservation of a call by its usage.
     pub(super) fn settle(self, reserved: CallMaximum, usage: &CallUsage) -> Self {
         let bytes = usage.http_bytes.saturating_add(usage.tcp_bytes);
         Self {
@@ -212,7 +212,7 @@ impl UsedBudget {
     }
 }
 
-/// Returns what is left of an amount for a call that can use `most`.
+/// Returns the rest of an amount for a call that can use `most`.
 fn left(
     key: &'static str,
     amount: Option<u64>,
@@ -331,7 +331,7 @@ mod tests {
         let (two, second) = one.reserve(&fuel(50), MOST, true).unwrap();
         assert_eq!((second.fuel, two.reserved_fuel), (10, 50));
         assert_eq!(reason(two.reserve(&fuel(50), MOST, true)), "reserved");
-        // The first call gives back what it did not use.
+        // The first call returns the unused part.
         let usage = CallUsage {
             fuel: 15,
             ..CallUsage::default()

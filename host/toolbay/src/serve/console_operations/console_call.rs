@@ -85,7 +85,7 @@ pub(super) async fn call_tool(
 }
 
 /// Returns the digest of a question and of the edition of the plugin that it is about. The viewer
-/// approves what the page showed, and the plugin can have changed since then, with the same question.
+/// approves the version that the page was about, and the plugin can have changed since then.
 fn question_digest(question: &str, edition: Option<Digest>) -> Digest {
     let mut hash = Sha256::new();
     if let Some(edition) = edition {
