@@ -224,7 +224,10 @@ fn pack_publishes_no_file_from_outside_the_project() {
     fs::write(&outside, "private").unwrap();
     let refuse = |words: &str| {
         let packed = toolbay(&folder, &["pack", &at, "--output", &at]);
-        assert!(packed.code == 1 && packed.stderr.contains(words), "{packed}");
+        assert!(
+            packed.code == 1 && packed.stderr.contains(words),
+            "{packed}"
+        );
         assert!(!Path::new(&format!("{at}/mine-1.2.0.bay")).exists());
     };
     for name in ["NOTICE", "mine.wit", "mine.prompts", "mine.resources/more"] {

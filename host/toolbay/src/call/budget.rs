@@ -390,7 +390,12 @@ mod tests {
         drop(dropped);
         let used = record(&ledger, None).await.unwrap();
         assert_eq!(
-            (used.calls, used.fuel, used.network_bytes, used.reserved_fuel),
+            (
+                used.calls,
+                used.fuel,
+                used.network_bytes,
+                used.reserved_fuel
+            ),
             (2, 5, 3, 40)
         );
         let rest = begin(&ledger, &plugin, &context).await.unwrap();

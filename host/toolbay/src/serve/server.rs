@@ -278,7 +278,10 @@ impl Server {
             tracing::info!("there is no console: {why}");
         }
         let observers = self.service.observers();
-        let history = match observers.attached_console().zip(self.config.console_history_folder()) {
+        let history = match observers
+            .attached_console()
+            .zip(self.config.console_history_folder())
+        {
             Some((activity, folder)) => Some(HistoryKeeper::start(activity, folder).await),
             None => None,
         };

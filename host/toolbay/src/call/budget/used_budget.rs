@@ -189,9 +189,7 @@ impl UsedBudget {
         let record = Self {
             calls: self.calls.saturating_add(u64::from(is_new)),
             reserved_fuel: self.reserved_fuel.saturating_add(reserved.fuel),
-            reserved_bytes: self
-                .reserved_bytes
-                .saturating_add(reserved.network_bytes()),
+            reserved_bytes: self.reserved_bytes.saturating_add(reserved.network_bytes()),
             ..self
         };
         Ok((record, reserved))
@@ -204,9 +202,7 @@ impl UsedBudget {
             fuel: self.fuel.saturating_add(usage.fuel),
             network_bytes: self.network_bytes.saturating_add(bytes),
             reserved_fuel: self.reserved_fuel.saturating_sub(reserved.fuel),
-            reserved_bytes: self
-                .reserved_bytes
-                .saturating_sub(reserved.network_bytes()),
+            reserved_bytes: self.reserved_bytes.saturating_sub(reserved.network_bytes()),
             ..self
         }
     }
