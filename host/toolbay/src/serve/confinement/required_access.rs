@@ -9,7 +9,7 @@ use toolbay_confine::{ConfinementPlan, own_program_files};
 use toolbay_policy::{MountAccess, MountPermission};
 use toolbay_secrets::SecretSource;
 
-use crate::config::{Config, ConfigError, Confine, NotifyTarget};
+use crate::config::{Config, ConfigError, Confine};
 
 /// Paths of the system that every server reads: shared libraries, name resolution, certificates,
 /// time zones, processors and memory.
@@ -217,16 +217,13 @@ fn find_overlaps(
             .iter()
             .filter_map(|path| writable.explain_write(&describe_path(path), path)),
     );
-    // A separate process runs this program without confinement, in the current folder.
-    if let Some(NotifyTarget::Command(words)) = &config.approve.notify {
-        let folder = std::env::current_dir().unwrap_or_default();
-        let files = SecretSource::Command(words.clone()).program_files(&folder);
-        overlaps.extend(
-            files
-                .iter()
-                .find_map(|path| writable.explain_write("the program of approve.notify", path)),
-        );
-    }
+    // A separate process runs this program without confinement.
+    let program = config.approve.program_files();
+    overlaps.extend(
+        program
+            .iter()
+            .find_map(|path| writable.explain_write("the program of approve.notify", path)),
+    );
     if writable.is_required {
         for path in &policy_files.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
