@@ -142,7 +142,7 @@ pub(crate) fn delete_page(
         let is_selected = |_: &str, key: &str, value: &[u8]| is_deleted(key, value);
         deleted.add(delete_from_owner(
             &mut tables,
-            (plugin, caller),
+            (plugin.as_str(), caller.as_str()),
             *row,
             is_selected,
         )?);

@@ -374,8 +374,8 @@ mod tests {
                 &full,
                 CallFailure::Rejected(CallRejection {
                     reason: RejectionReason::BudgetReserved { .. },
-                    retry_after: Some(RESERVED_RETRY),
-                })
+                    retry_after: Some(retry),
+                }) if *retry == RESERVED_RETRY
             ),
             "{full:?}"
         );
