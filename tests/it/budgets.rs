@@ -68,6 +68,28 @@ fn a_budget_of_calls_is_used_up_also_after_a_restart() {
 }
 
 #[test]
+fn a_copy_of_the_state_contains_the_used_parts_of_budgets() {
+    let [old, new] = [(); 2].map(|()| folder("calls = 1"));
+    let mut server = start(&old);
+    assert!(server.call("echo", json!({}))["isError"].is_null());
+    server.stop();
+    let listed = ToolbayCommand::new(&old).args(["state", "list"]).run();
+    assert!(
+        listed.stdout.contains("the used part of a budget"),
+        "{listed}"
+    );
+    let copy = ToolbayCommand::new(&old).args(["state", "export"]).run();
+    let file = new.sibling_path("copy");
+    std::fs::write(&file, copy.raw_stdout).unwrap();
+    let imported = ToolbayCommand::new(&new)
+        .args(["state", "import", file.to_str().unwrap()])
+        .run();
+    assert_eq!(imported.code, 0, "{imported}");
+    let mut server = start(&new);
+    assert_used(&server.call("echo", json!({})), "budget.calls");
+}
+
+#[test]
 fn without_a_budget_calls_are_not_counted() {
     let folder = folder("");
     let mut server = start(&folder);

@@ -31,13 +31,13 @@ use toolbay_state::{
 use self::used_budget::{CallMaximum, UsedBudget, time_until_midnight, today};
 
 /// Prefix of the owners of budgets. The id of a plugin contains no slash.
-const OWNER_PREFIX: &str = "budgets/";
+pub(crate) const OWNER_PREFIX: &str = "budgets/";
 
 /// Key of the used part.
 const USED_KEY: &str = "used";
 
 /// Maximum size of an owner's state.
-const OWNER_QUOTA: StateQuota = StateQuota {
+pub(crate) const OWNER_QUOTA: StateQuota = StateQuota {
     size: ByteSize::kib(4),
     keys: 4,
 };
