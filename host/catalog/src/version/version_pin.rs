@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toolbay_lock::{ItemKind, ItemPin, PluginPin};
+use toolbay_model::text::escape_json;
 use toolbay_model::{Digest, Icon, JsonText, ListedResource, Prompt, TaskSupport, Tool};
 use toolbay_secrets::{SecretSource, SecretSpec};
 
@@ -322,7 +323,9 @@ pub(crate) fn permission_lines(grant: &Grant) -> BTreeSet<String> {
             lines.insert(format!("approve_by of {tool}: {}", approver.as_str()));
         }
     }
-    lines
+    // A person compares these lines, so invisible characters in a path or a command are shown.
+    let visible = lines.iter().map(|line| escape_json(line).into_owned());
+    visible.collect()
 }
 
 /// Returns where the value of a secret comes from, with the whole command of a program, and where it

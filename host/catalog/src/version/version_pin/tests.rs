@@ -359,6 +359,9 @@ fn what_changes_in_a_grant_is_shown_and_not_only_its_digest() {
             "until: 2027-01-01T00:00:00Z",
         ]
     );
+    let hidden = pin_with("[secrets.key]\ncommand = [\"a\\u202Eb\"]\n");
+    let [_, shown] = VersionDifference::new(Some(&before), &hidden).permissions;
+    assert_eq!(shown, [r#"secret: key, the command ["a\u202eb"]"#]);
     assert_eq!(
         added,
         [
