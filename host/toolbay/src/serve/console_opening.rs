@@ -86,7 +86,7 @@ impl HistoryKeeper {
         let task = tokio::spawn(async move {
             let opening = move || HistoryFile::open(&folder, &activity);
             let opening = tokio::task::spawn_blocking(opening).await;
-            drop(opened_sender.send(()));
+            let _ = opened_sender.send(());
             match opening.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(file) => file.keep(stopped).await,
                 Err(why) => {
