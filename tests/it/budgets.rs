@@ -68,6 +68,28 @@ fn a_budget_of_calls_is_used_up_also_after_a_restart() {
 }
 
 #[test]
+fn a_copy_of_the_state_contains_the_used_parts_of_budgets() {
+    let [old, new] = [(); 2].map(|()| folder("calls = 1"));
+    let mut server = start(&old);
+    assert!(server.call("echo", json!({}))["isError"].is_null());
+    server.stop();
+    let listed = ToolbayCommand::new(&old).args(["state", "list"]).run();
+    assert!(
+        listed.stdout.contains("the used part of a budget"),
+        "{listed}"
+    );
+    let copy = ToolbayCommand::new(&old).args(["state", "export"]).run();
+    let file = new.sibling_path("copy");
+    std::fs::write(&file, copy.raw_stdout).unwrap();
+    let imported = ToolbayCommand::new(&new)
+        .args(["state", "import", file.to_str().unwrap()])
+        .run();
+    assert_eq!(imported.code, 0, "{imported}");
+    let mut server = start(&new);
+    assert_used(&server.call("echo", json!({})), "budget.calls");
+}
+
+#[test]
 fn without_a_budget_calls_are_not_counted() {
     let folder = folder("");
     let mut server = start(&folder);
@@ -80,28 +102,81 @@ fn without_a_budget_calls_are_not_counted() {
 }
 
 #[test]
-fn a_budget_of_fuel_is_used_up_by_the_calls_before() {
+fn a_call_gets_at_most_the_rest_of_the_fuel_in_the_budget() {
     let folder = folder("fuel = 1");
     let mut server = start(&folder);
-    assert!(server.call("echo", json!({}))["isError"].is_null());
+    let result = server.call("echo", json!({}));
+    assert_eq!(error_kind_and_text(&result).0, "fuel", "{result}");
     assert_used(&server.call("echo", json!({})), "budget.fuel");
+    folder.put("a.toml", "[budget]\nfuel = 1_000_000_000\n");
+    loop {
+        let result = server.call("echo", json!({}));
+        if result["isError"].is_null() {
+            break;
+        }
+    }
 }
 
 #[test]
-fn a_budget_of_network_bytes_is_used_up_by_requests() {
+fn requests_send_and_receive_at_most_the_rest_of_the_budget() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
-    folder.put(
-        "web.toml",
-        format!("{}[budget]\nnetwork_bytes = \"1B\"\n", site.grant()),
-    );
+    let grant = |bytes: &str| format!("{}[budget]\nnetwork_bytes = {bytes:?}\n", site.grant());
+    folder.put("web.toml", grant("1B"));
     folder.write_config(CONFIG);
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("send");
     let request = json!({"method": "GET", "url": site.url("/hello")});
-    server.call("send", request.clone());
+    let result = server.call("send", request.clone());
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(site.requests.try_recv().is_err());
+    // Each exchange has more than 80 bytes.
+    folder.put("web.toml", grant("1KiB"));
+    let mut count = 0;
+    loop {
+        let result = server.call("send", request.clone());
+        let is_sent = result["isError"].is_null();
+        count += u32::from(is_sent);
+        if count > 0 && !is_sent {
+            break;
+        }
+    }
+    assert!(count <= 12, "{count}");
+}
+
+#[test]
+fn calls_that_run_at_once_reserve_the_rest_of_the_budget() {
+    let site = Site::start();
+    let folder = Folder::with("web.wasm", web());
+    // As many bytes as one call may use.
+    folder.put(
+        "web.toml",
+        format!(
+            "{}[budget]\nnetwork_bytes = \"1MiB\"\n[limits]\nhttp_bytes = \"1MiB\"\n",
+            site.grant()
+        ),
+    );
+    folder.write_config(CONFIG);
+    let mut server = StdioServer::start(&folder);
+    server.wait_for_tool("send");
+    let stuck = server.start_call("send", json!({"method": "GET", "url": site.url("/stuck")}));
     site.requests.recv().unwrap();
-    assert_used(&server.call("send", request), "budget.network_bytes");
+    let hello = json!({"method": "GET", "url": site.url("/hello")});
+    let assert_reserved = |server: &mut StdioServer| {
+        let result = server.call("send", hello.clone());
+        let (kind, text) = error_kind_and_text(&result);
+        assert_eq!(kind, "rate-limited", "{result}");
+        assert!(text.contains("have reserved the rest"), "{text}");
+        assert_eq!(result["_meta"]["dev.toolbay/retry-after-ms"], 1_000);
+    };
+    assert_reserved(&mut server);
+    // Cancelling a call saves nothing.
+    server.notify("notifications/cancelled", json!({"requestId": stuck}));
+    assert_reserved(&mut server);
+    server.stop();
+    let mut server = StdioServer::start(&folder);
+    server.wait_for_tool("send");
+    assert_reserved(&mut server);
     assert!(site.requests.try_recv().is_err());
 }
 

@@ -301,6 +301,40 @@ fn writable_folders_must_not_contain_files_that_decide_permissions() {
 }
 
 #[test]
+fn with_required_confinement_the_server_cannot_write_the_program_that_is_notified() {
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
+    fs::create_dir(folder.sibling_path("shared")).unwrap();
+    let script = folder.sibling_path("shared/notify.sh");
+    fs::write(&script, "cat").unwrap();
+    let script = script.display().to_string();
+    for command in [vec![script.as_str()], vec!["/bin/sh", &script]] {
+        let config = |confine: &str| {
+            folder.write_config(&format!(
+                "approve = {{ notify = {{ command = {command:?} }} }}\n\
+                 [server]\nscratch = \"scratch\"\nconfine = {confine}\nconfine_folders = [\"shared\"]"
+            ));
+        };
+        config("\"required\"");
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        assert!(
+            outcome
+                .stderr
+                .contains("which contains the program of approve.notify"),
+            "{outcome}"
+        );
+        config("true");
+        let possible = ToolbayCommand::new(&folder).args(["escape"]).run_with("");
+        assert!(
+            possible.stderr.contains("the program of approve.notify"),
+            "{possible}"
+        );
+    }
+}
+
+#[test]
 fn with_required_confinement_a_later_grant_with_a_writable_program_is_refused() {
     let folder = Folder::with(
         "a.wasm",

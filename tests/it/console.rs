@@ -198,6 +198,34 @@ fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
 }
 
 #[test]
+fn a_viewer_approves_only_the_version_that_was_shown() {
+    let component = |text: &str| TinyComponent::new(&["echo"]).with_text(text).build();
+    let folder = Folder::with("a.wasm", component("one"));
+    folder.put("a.toml", "require_approval = \"always\"\n");
+    let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
+    let schema = hidden_field(&site.page("/tool?name=echo"), "schema");
+    let form = [
+        ("tool", "echo"),
+        ("schema", schema.as_str()),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ];
+    let ask = || hidden_field(&site.post("/tool", &form).text(), "allow");
+    let allow = ask();
+    assert_eq!(allow, ask());
+    // The same tool with the same question.
+    folder.put("a.wasm", component("two"));
+    while ask() == allow {}
+    let late = site
+        .post("/tool", &[&form[..], &[("allow", &allow)]].concat())
+        .text();
+    assert!(
+        late.contains("Approve this call?") && !late.contains("class=\"result\""),
+        "{late}"
+    );
+}
+
+#[test]
 fn a_denial_is_shown_with_the_line_that_would_allow_it() {
     let site = Site::open(
         HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready(),

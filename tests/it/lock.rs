@@ -193,6 +193,43 @@ fn program_of_a_grant_that_is_held_is_not_run() {
 }
 
 #[test]
+fn commands_that_show_a_folder_run_no_program_of_its_grants() {
+    let folder = locked_folder();
+    let marker = folder.root().join("marker");
+    let path = marker.display();
+    let grant = format!(
+        "[secrets.key]\ncommand = [\"/bin/sh\", \"-c\", \"echo > {path}; echo a-long-value\"]\n"
+    );
+    let run_all = |folder: &Folder| {
+        for args in [
+            &["lock", "--check"][..],
+            &["diff"],
+            &["diff", "--json"],
+            &["list"],
+            &["list", "--json"],
+            &["compile"],
+            &["lock", "--yes"],
+        ] {
+            let outcome = run(folder, args);
+            assert!(!marker.exists(), "{args:?}: {outcome}");
+        }
+    };
+    folder.put("weather.toml", grant);
+    run_all(&folder);
+    let listed = run(&folder, &["list", "weather"]);
+    assert!(listed.stdout.contains("redacted secrets: key"), "{listed}");
+    // Approved or without a lock file, the program is not run either: whoever proposes a grant can
+    // propose the lock file with it.
+    run_all(&folder);
+    std::fs::remove_file(folder.plugin_path("toolbay.lock")).unwrap();
+    run_all(&folder);
+    // A server runs it, so the grant is effective.
+    let mut server = StdioServer::start(&folder);
+    server.wait_until_listed(&["forecast", "read_file"]);
+    assert!(marker.exists());
+}
+
+#[test]
 fn damaged_lock_file_changes_nothing_and_stops_a_start() {
     let folder = locked_folder();
     let mut server = StdioServer::start(&folder);

@@ -200,6 +200,31 @@ fn no_mount_contains_the_compile_cache() {
 }
 
 #[test]
+fn a_writable_mount_does_not_contain_the_program_that_is_notified() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    for name in ["bin", "scripts"] {
+        fs::create_dir(folder.sibling_path(name)).unwrap();
+        fs::write(folder.sibling_path(name).join("notify"), "cat").unwrap();
+    }
+    let path = |name: &str| folder.sibling_path(name).display().to_string();
+    for (host, command) in [
+        ("../bin", vec![path("bin/notify")]),
+        (
+            "../scripts",
+            vec!["/bin/sh".to_owned(), path("scripts/notify")],
+        ),
+    ] {
+        folder.write_config(&format!(
+            "approve = {{ notify = {{ command = {command:?} }} }}"
+        ));
+        let what = "the program of approve.notify";
+        assert_refused_unless_unsafe(&folder, host, "read-write", what);
+        folder.put("hostile.toml", grant_with_mount(host, "read", ""));
+        assert_eq!(plugin_status(&folder, "hostile").0, "ready");
+    }
+}
+
+#[test]
 fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     let folder = Folder::with("hostile.wasm", hostile());
     for name in ["etc", "keys"] {

@@ -217,6 +217,37 @@ fn pack_makes_the_same_archive_twice_without_grants_and_hidden_files() {
 }
 
 #[test]
+fn pack_publishes_no_file_from_outside_the_project() {
+    let folder = Folder::new();
+    let at = project(&folder);
+    let outside = folder.sibling_path("README.md");
+    fs::write(&outside, "private").unwrap();
+    let refuse = |words: &str| {
+        let packed = toolbay(&folder, &["pack", &at, "--output", &at]);
+        assert!(
+            packed.code == 1 && packed.stderr.contains(words),
+            "{packed}"
+        );
+        assert!(!Path::new(&format!("{at}/mine-1.2.0.bay")).exists());
+    };
+    for name in ["NOTICE", "mine.wit", "mine.prompts", "mine.resources/more"] {
+        let link = format!("{at}/{name}");
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        refuse("is a link");
+        fs::remove_file(link).unwrap();
+    }
+    let settings = format!("{at}/plugin.toml");
+    let text = fs::read_to_string(&settings).unwrap();
+    for extra in ["../README.md", outside.to_str().unwrap()] {
+        // Before the first table.
+        fs::write(&settings, format!("extra_files = [{extra:?}]\n{text}")).unwrap();
+        refuse("is not in the project folder");
+    }
+    fs::write(&settings, text).unwrap();
+    pack(&folder, &at);
+}
+
+#[test]
 fn add_applies_no_grant_whatever_the_options() {
     let folder = Folder::new();
     let at = project(&folder);

@@ -234,13 +234,19 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
             ("denied".into(), told),
             "{source}"
         );
+        // `list` runs no programs, so only `check-config` reports why one prints no value.
+        let is_program = source.starts_with("command") || source.starts_with("keyring");
+        let line = format!("web.toml: secrets.token: {why}");
         let listed = toolbay(&folder).args(["list"]).run();
-        assert!(
-            listed
-                .raw_stdout
-                .contains(&format!("! web.toml: secrets.token: {why}")),
+        assert_eq!(
+            listed.raw_stdout.contains(&format!("! {line}")),
+            !is_program,
             "{source}: {listed}"
         );
+        if is_program {
+            let checked = toolbay(&folder).args(["check-config"]).run();
+            assert!(checked.raw_stdout.contains(&line), "{source}: {checked}");
+        }
         server.stop();
         server.log.wait_for_end();
         assert!(
@@ -654,6 +660,14 @@ fn no_mount_reaches_a_secret() {
                 "{what}{of}: {problem}"
             );
             assert_eq!(status, "refused");
+            if secret == program {
+                // This command runs programs, unlike `list`.
+                let checked = ToolbayCommand::new(&folder)
+                    .env("PATH", &std::env::var("PATH").unwrap())
+                    .args(["check-config"])
+                    .run();
+                assert!(checked.raw_stdout.contains(&told(what)), "{checked}");
+            }
             assert!(
                 !of.is_empty() || !folder.plugin_path("was-run").exists(),
                 "the plugin could have replaced the program"

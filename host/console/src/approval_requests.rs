@@ -59,7 +59,7 @@ pub enum ApprovalResponse {
 /// A call that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WaitingCall {
-    /// Number of the call, starting at 1 after each start of the server.
+    /// Number of the call. The first call of a server has a random number.
     pub id: u64,
     /// The plugin.
     pub plugin: String,

@@ -89,15 +89,38 @@ fn columns(call: &CallNote, shows_contents: bool) -> [Value; COLUMNS.len()] {
     ]
 }
 
+/// Characters with which a formula can begin.
+const FORMULA_STARTS: &str = "=+-@|%＝＋－＠";
+
+/// Characters after which a new cell begins for a program that expects another separator than a
+/// comma: such a program does not see the quotes around the cell.
+const OTHER_SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
+
 /// Returns a text as a cell. Programs for spreadsheets evaluate a cell that starts with one of
 /// certain characters as a formula, which can send data elsewhere. An apostrophe before it makes it
-/// a text.
+/// a text. In many countries, such programs expect semicolons between cells, so this applies to each
+/// part of the text between separators.
 fn csv_cell(text: &str) -> String {
-    let first = text.trim_start().chars().next();
-    let is_formula = text.starts_with(['\t', '\r', '\n'])
-        || first.is_some_and(|first| "=+-@|%＝＋－＠".contains(first));
-    let apostrophe = if is_formula { "'" } else { "" };
-    format!("\"{apostrophe}{}\"", text.replace('"', "\"\""))
+    let mut cell = String::with_capacity(text.len() + 2);
+    cell.push('"');
+    if text.starts_with(OTHER_SEPARATORS) {
+        cell.push('\'');
+    }
+    // Spaces and quotes do not keep a program from seeing a formula behind them.
+    let mut is_at_start = true;
+    for letter in text.chars() {
+        if is_at_start && FORMULA_STARTS.contains(letter) {
+            cell.push('\'');
+        }
+        is_at_start = OTHER_SEPARATORS.contains(&letter)
+            || is_at_start && (letter.is_whitespace() || letter == '"');
+        cell.push(letter);
+        if letter == '"' {
+            cell.push('"');
+        }
+    }
+    cell.push('"');
+    cell
 }
 
 #[cfg(test)]
@@ -115,9 +138,14 @@ mod tests {
             ("+1", "\"'+1\""),
             ("-1", "\"'-1\""),
             ("@SUM(A1)", "\"'@SUM(A1)\""),
-            ("\t=1", "\"'\t=1\""),
-            ("\r=1", "\"'\r=1\""),
-            ("  =1", "\"'  =1\""),
+            ("\t=1", "\"'\t'=1\""),
+            ("\r=1", "\"'\r'=1\""),
+            ("  =1", "\"  '=1\""),
+            ("a;=1", "\"a;'=1\""),
+            ("a\n=1", "\"a\n'=1\""),
+            ("a;\"=1\"", "\"a;\"\"'=1\"\"\""),
+            ("a; \t +1;-1", "\"a; \t '+1;'-1\""),
+            ("1-1 = 0, [1,-2]", "\"1-1 = 0, [1,-2]\""),
             ("＝1", "\"'＝1\""),
             ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
             ("\",=1,\"", "\"\"\",=1,\"\"\""),

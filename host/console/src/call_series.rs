@@ -43,7 +43,9 @@ pub(crate) struct SeriesBucket {
 impl SeriesBucket {
     /// Returns the number of calls.
     pub(crate) fn calls(&self) -> u64 {
-        self.ok + self.failed + self.cancelled
+        self.ok
+            .saturating_add(self.failed)
+            .saturating_add(self.cancelled)
     }
 
     /// Returns the mean duration of a call.

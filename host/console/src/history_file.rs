@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -75,15 +76,21 @@ impl HistoryFile {
         })
     }
 
-    /// Writes new statistics each minute. Never returns. When the future is dropped, it writes them
-    /// once more.
-    pub async fn keep(mut self) {
+    /// Writes new statistics each minute, and once more when `stop` completes. Then returns. Blocks
+    /// no thread of the runtime.
+    pub async fn keep(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
         let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick is immediate.
         ticks.tick().await;
-        loop {
-            ticks.tick().await;
+        let mut is_last = false;
+        while !is_last {
+            tokio::select! {
+                biased;
+                () = stop.as_mut() => is_last = true,
+                _ = ticks.tick() => {}
+            }
             let writing = tokio::task::spawn_blocking(move || {
                 self.write();
                 self
@@ -115,7 +122,7 @@ impl HistoryFile {
 
 impl Drop for HistoryFile {
     fn drop(&mut self) {
-        self.write();
+        // Nothing is written here, because that blocks.
         // A process that is being started can have a copy of the descriptor, which would keep the
         // lock.
         let _ = flock(&self.lock, FlockOperation::Unlock);
@@ -178,14 +185,29 @@ mod tests {
         let folder = dir.path().join("state");
         for round in 0..3 {
             let activity = Arc::<ServerActivity>::default();
-            let file = HistoryFile::open(&folder, &activity).unwrap();
+            let mut file = HistoryFile::open(&folder, &activity).unwrap();
             assert_eq!(count(&activity), round);
             activity.record_call(call());
             assert_eq!(count(&activity), round + 1);
-            drop(file);
+            file.write();
         }
         let names = fs::read_dir(&folder).unwrap().count();
         assert_eq!(names, 2, "no temporary file is left");
+    }
+
+    #[tokio::test]
+    async fn newest_statistics_are_written_when_the_server_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let activity = Arc::<ServerActivity>::default();
+        let file = HistoryFile::open(dir.path(), &activity).unwrap();
+        let (sender, stop) = tokio::sync::oneshot::channel::<()>();
+        let kept = tokio::spawn(file.keep(async move { drop(stop.await) }));
+        activity.record_call(call());
+        drop(sender);
+        kept.await.unwrap();
+        let again = Arc::<ServerActivity>::default();
+        HistoryFile::open(dir.path(), &again).unwrap();
+        assert_eq!(count(&again), 1);
     }
 
     #[test]
@@ -208,9 +230,10 @@ mod tests {
         for content in damaged {
             fs::write(&path, content).unwrap();
             let activity = Arc::<ServerActivity>::default();
-            let file = HistoryFile::open(dir.path(), &activity).unwrap();
+            let mut file = HistoryFile::open(dir.path(), &activity).unwrap();
             assert_eq!(count(&activity), 0);
             activity.record_call(call());
+            file.write();
             drop(file);
             let again = Arc::<ServerActivity>::default();
             drop(HistoryFile::open(dir.path(), &again).unwrap());
@@ -224,7 +247,7 @@ mod tests {
         .unwrap();
         let activity = Arc::<ServerActivity>::default();
         activity.record_call(call());
-        drop(HistoryFile::open(dir.path(), &activity).unwrap());
+        HistoryFile::open(dir.path(), &activity).unwrap().write();
         assert!(fs::metadata(&path).unwrap().len() < 10_000);
     }
 }

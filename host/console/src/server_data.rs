@@ -258,7 +258,8 @@ pub enum ConsoleCallOutcome {
 /// A call that waits for approval, whose question an operator can answer in the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingApproval {
-    /// Number of the call, starting at 1 after each start of the server.
+    /// Number of the call. The first call of a server has a random number, and later calls have
+    /// greater ones.
     pub id: u64,
     /// Time at which the call started to wait.
     pub asked_at: SystemTime,

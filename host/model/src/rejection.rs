@@ -45,6 +45,13 @@ pub enum RejectionReason {
         /// Its value: calls, fuel or bytes.
         amount: u64,
     },
+    /// Running calls have reserved the rest of the budget of the operator's grant for today.
+    BudgetReserved {
+        /// The key of the budget in the grant.
+        key: &'static str,
+        /// Its value: fuel or bytes.
+        amount: u64,
+    },
     /// It is unknown how much of the budget of the operator's grant is used: the state of the server
     /// cannot be read or written.
     BudgetUnknown,
@@ -91,9 +98,10 @@ impl RejectionReason {
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Busy { .. } | Self::AuditLogFull => ErrorKind::Busy,
-            Self::ClientRate(_) | Self::ToolRate(_) | Self::BudgetUsed { .. } => {
-                ErrorKind::RateLimited
-            }
+            Self::ClientRate(_)
+            | Self::ToolRate(_)
+            | Self::BudgetUsed { .. }
+            | Self::BudgetReserved { .. } => ErrorKind::RateLimited,
             Self::Disabled | Self::Suspended | Self::GrantEnded(_) | Self::BudgetUnknown => {
                 ErrorKind::Disabled
             }
@@ -107,7 +115,7 @@ impl RejectionReason {
             Self::ClientRate(_) => Some("caller_rate_limit"),
             Self::ToolRate(_) => Some("rate_limit"),
             Self::Disabled | Self::Suspended | Self::GrantEnded(_) | Self::BudgetUnknown => None,
-            Self::BudgetUsed { key, .. } => Some(key),
+            Self::BudgetUsed { key, .. } | Self::BudgetReserved { key, .. } => Some(key),
             Self::AuditLogFull => Some("audit.when_full"),
         }
     }
@@ -180,6 +188,11 @@ impl RejectionReason {
             Self::BudgetUsed { key, amount } => format!(
                 "The budget of the operator's grant for the {noun}'s plugin is used up for today: {} ({key}). It is renewed at \
                  00:00 UTC.",
+                format_thousands(amount)
+            ),
+            Self::BudgetReserved { key, amount } => format!(
+                "Running calls have reserved the rest of today's budget of the operator's grant for the {noun}'s plugin, {} \
+                 ({key}). The part that they do not use is available again when they end.",
                 format_thousands(amount)
             ),
             Self::BudgetUnknown => format!(

@@ -23,12 +23,16 @@ pub(crate) enum NoValue {
     Absent(String),
     /// The value is not valid as a secret.
     Invalid(String),
+    /// The program that prints the value was not run, so it is unknown whether there is one.
+    Unread,
 }
 
 impl NoValue {
     pub(crate) fn reason(&self) -> &str {
-        let (Self::Absent(why) | Self::Invalid(why)) = self;
-        why
+        match self {
+            Self::Absent(why) | Self::Invalid(why) => why,
+            Self::Unread => "has not been read",
+        }
     }
 }
 
@@ -53,6 +57,10 @@ impl FixedSecrets {
                 values.push(None);
                 continue;
             };
+            if programs.is_disabled() {
+                values.push(Some(Err(NoValue::Unread)));
+                continue;
+            }
             values.push(None);
             let folder = plugin_folder.to_owned();
             let source = secret.source.clone();

@@ -38,7 +38,17 @@ type OutputWaiters = HashMap<u64, oneshot::Sender<ProgramOutput>>;
 /// Runner of programs that print secrets. The default starts them from this process. Clones share
 /// the worker.
 #[derive(Clone, Default)]
-pub struct ProgramRunner(Option<Arc<ProgramWorker>>);
+pub struct ProgramRunner(ProgramHost);
+
+/// What starts the programs.
+#[derive(Clone, Default)]
+enum ProgramHost {
+    #[default]
+    ThisProcess,
+    Worker(Arc<ProgramWorker>),
+    /// No program is started.
+    Nothing,
+}
 
 struct ProgramWorker {
     /// Pipes to the worker, before the first request.
@@ -72,19 +82,32 @@ impl ProgramRunner {
             .process_group(0)
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        Ok(Self(Some(Arc::new(ProgramWorker {
+        Ok(Self(ProgramHost::Worker(Arc::new(ProgramWorker {
             pipes: Mutex::new(pipes),
             sender: OnceLock::new(),
             _child: child,
         }))))
     }
 
+    /// Creates a runner that starts no program: for commands that only show what a grant of a
+    /// stranger asks for. The secrets of programs stay unread.
+    pub const fn disabled() -> Self {
+        Self(ProgramHost::Nothing)
+    }
+
+    /// Returns whether no program is started.
+    pub(crate) const fn is_disabled(&self) -> bool {
+        matches!(self.0, ProgramHost::Nothing)
+    }
+
     /// Runs a program, the first of `words`, in the plugin folder `folder`, and returns its output.
     /// The grant with the file name `grant` names the program. Dropping the future kills a program
     /// that this process started.
     pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> ProgramOutput {
-        let Some(worker) = &self.0 else {
-            return program::run(words, folder).await;
+        let worker = match &self.0 {
+            ProgramHost::ThisProcess => return program::run(words, folder).await,
+            ProgramHost::Nothing => return Err(ProgramFailure::NotAllowed),
+            ProgramHost::Worker(worker) => worker,
         };
         let sender = worker
             .request_sender()
@@ -104,10 +127,10 @@ impl ProgramRunner {
 
 impl fmt::Debug for ProgramRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() {
-            "ProgramRunner(worker)"
-        } else {
-            "ProgramRunner(in-process)"
+        f.write_str(match self.0 {
+            ProgramHost::ThisProcess => "ProgramRunner(in-process)",
+            ProgramHost::Worker(_) => "ProgramRunner(worker)",
+            ProgramHost::Nothing => "ProgramRunner(disabled)",
         })
     }
 }

@@ -82,7 +82,7 @@ impl SecretVault {
             let defect = match value {
                 Some(Ok(value)) => check_value(secret, value).err(),
                 Some(Err(NoValue::Invalid(why))) => Some(why.clone()),
-                Some(Err(NoValue::Absent(_))) | None => None,
+                Some(Err(NoValue::Absent(_) | NoValue::Unread)) | None => None,
             };
             if let Some(why) = defect {
                 return Err(format!("secrets.{}: {} {why}", secret.name, secret.source));
@@ -157,7 +157,10 @@ impl SecretVault {
         inner.reload_files(&mut cache, false);
         inner.update_names(&cache);
         let shared = inner.secrets.iter().zip(inner.shared_values(&cache));
-        let problem = |(secret, value): (&SecretSpec, Option<Result<&SecretValue, &str>>)| {
+        let read = shared
+            .enumerate()
+            .filter(|(index, _)| !inner.is_unread(*index));
+        let problems = read.filter_map(|(_, (secret, value))| {
             let why = value?.err()?;
             Some(format!(
                 "secrets.{}: {} {why}, {}",
@@ -165,8 +168,8 @@ impl SecretVault {
                 secret.source,
                 secret.missing_value_effect()
             ))
-        };
-        shared.filter_map(problem).collect()
+        });
+        problems.collect()
     }
 
     /// Returns the secrets, without their values.
@@ -239,7 +242,12 @@ impl VaultState {
             })
     }
 
-    /// Stores the names of the secrets that have a value.
+    /// Returns whether the program of the secret with this index was deliberately not run.
+    fn is_unread(&self, index: usize) -> bool {
+        matches!(self.fixed.0.get(index), Some(Some(Err(NoValue::Unread))))
+    }
+
+    /// Stores the names of the secrets that have a value, or whose value was not read.
     fn update_names(&self, cache: &VaultCache) {
         let has_value =
             |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
@@ -247,8 +255,11 @@ impl VaultState {
             .secrets
             .iter()
             .zip(self.shared_values(cache))
-            .filter(|(_, value)| has_value(value));
-        let names = available.map(|(secret, _)| secret.name.clone()).collect();
+            .enumerate()
+            .filter(|(index, (_, value))| has_value(value) || self.is_unread(*index));
+        let names = available
+            .map(|(_, (secret, _))| secret.name.clone())
+            .collect();
         *self.names.lock() = names;
     }
 

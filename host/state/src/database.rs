@@ -20,7 +20,7 @@ use crate::error::StateError;
 use crate::payer::{UnmeteredPayer, WorkPayer, run_charged};
 use crate::queries::{self, KeyPage, OperationFailure, PageStart};
 use crate::quota::{QuotaUsage, StateQuota};
-use crate::store::{StateFuture, StateStore};
+use crate::store::{EntryPredicate, StateFuture, StateStore};
 use crate::usage::{self, EntrySelection, OwnerUsage};
 use crate::writer::{StateWriter, WriteJob};
 
@@ -125,6 +125,39 @@ impl StateDatabase {
             Ok(cleared)
         })
         .await
+    }
+
+    /// Deletes the entries below `prefix` that `is_deleted` selects, in several transactions.
+    async fn delete_pages(
+        self,
+        prefix: String,
+        is_deleted: EntryPredicate,
+    ) -> Result<QuotaUsage, StateError> {
+        let mut deleted = QuotaUsage::default();
+        let mut after = None;
+        loop {
+            let open_database = self.get_or_open(&UnmeteredPayer).await?;
+            let (prefix, is_deleted) = (prefix.clone(), Arc::clone(&is_deleted));
+            let (page, last) = run_blocking(move || {
+                let transaction = open_database
+                    .database
+                    .begin_write()
+                    .map_err(OperationFailure::from)?;
+                let page = usage::delete_page(&transaction, &prefix, after.as_ref(), &*is_deleted)?;
+                if page.0.keys > 0 {
+                    transaction.commit()?;
+                } else {
+                    transaction.abort()?;
+                }
+                Ok(page)
+            })
+            .await?;
+            deleted.add(page);
+            if last.is_none() {
+                return Ok(deleted);
+            }
+            after = last;
+        }
     }
 
     /// Runs `work` on a snapshot of the database, on a blocking thread.
@@ -373,6 +406,10 @@ impl StateStore for StateDatabase {
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<ChangeOutcome> {
         Box::pin(self.clone().write(bucket.clone(), quota, change, payer))
+    }
+
+    fn delete_where(&self, prefix: &str, is_deleted: EntryPredicate) -> StateFuture<QuotaUsage> {
+        Box::pin(self.clone().delete_pages(prefix.to_owned(), is_deleted))
     }
 }
 

@@ -40,6 +40,6 @@ pub use self::owner::StateOwner;
 pub use self::payer::{UnmeteredPayer, WorkPayer};
 pub use self::queries::{KeyPage, PageStart};
 pub use self::quota::{QuotaUsage, StateQuota};
-pub use self::store::{StateFuture, StateStore};
+pub use self::store::{EntryPredicate, StateFuture, StateStore};
 pub use self::usage::OwnerUsage;
 pub use self::value_version::ValueVersion;

@@ -43,6 +43,12 @@ impl QuotaUsage {
         }
     }
 
+    /// Adds the usage of other entries.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.keys = self.keys.saturating_add(other.keys);
+    }
+
     /// Returns the approximate size in the file, in bytes. The limit of the whole database counts
     /// this size, so that many owners with little state each are bounded, too.
     pub(crate) fn file_bytes(self) -> u64 {

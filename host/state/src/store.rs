@@ -10,11 +10,14 @@ use crate::change::{BucketChange, ChangeOutcome};
 use crate::error::StateError;
 use crate::payer::WorkPayer;
 use crate::queries::{KeyPage, PageStart};
-use crate::quota::StateQuota;
+use crate::quota::{QuotaUsage, StateQuota};
 
 /// Result of an operation. Dropping the future abandons the operation: a change is then applied
 /// completely or not at all.
 pub type StateFuture<T> = BoxFuture<'static, Result<T, StateError>>;
+
+/// Function that selects entries by key and value.
+pub type EntryPredicate = Arc<dyn Fn(&str, &[u8]) -> bool + Send + Sync>;
 
 /// Store for the state of plugins. Its futures run on any Tokio runtime with a timer, and never
 /// block its threads.
@@ -58,4 +61,9 @@ pub trait StateStore: Debug + Send + Sync {
         change: BucketChange,
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<ChangeOutcome>;
+
+    /// Deletes the entries for which `is_deleted` returns true, of all owners whose plugin begins
+    /// with `prefix`. Each entry is compared and deleted atomically; other changes can happen
+    /// between two owners. Returns the size of the deleted entries.
+    fn delete_where(&self, prefix: &str, is_deleted: EntryPredicate) -> StateFuture<QuotaUsage>;
 }

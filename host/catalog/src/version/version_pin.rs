@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toolbay_lock::{ItemKind, ItemPin, PluginPin};
+use toolbay_model::text::escape_json;
 use toolbay_model::{Digest, Icon, JsonText, ListedResource, Prompt, TaskSupport, Tool};
+use toolbay_secrets::{SecretSource, SecretSpec};
 
 use crate::folder::load_error::LoadError;
 use crate::plain::file_resource::FileResource;
@@ -296,16 +298,52 @@ pub(crate) fn permission_lines(grant: &Grant) -> BTreeSet<String> {
             }
         }
     }
-    lines.extend(grant.secrets.keys().map(|name| format!("secret: {name}")));
+    match grant.secret_specs() {
+        Ok(secrets) => lines.extend(secrets.iter().map(secret_line)),
+        // Such a grant is refused.
+        Err(_) => lines.extend(grant.secrets.keys().map(|name| format!("secret: {name}"))),
+    }
+    if let Some(end) = grant.until {
+        lines.insert(format!("until: {end}"));
+    }
+    if grant.budget.is_set() {
+        lines.insert(format!("budget: {}", grant.budget));
+    }
     if let Some(setting) = grant.require_approval {
         lines.insert(format!("require_approval: {}", setting.as_str()));
+    }
+    if let Some(approver) = grant.approve_by {
+        lines.insert(format!("approve_by: {}", approver.as_str()));
     }
     for (tool, settings) in &grant.tools {
         if let Some(setting) = settings.require_approval {
             lines.insert(format!("require_approval of {tool}: {}", setting.as_str()));
         }
+        if let Some(approver) = settings.approve_by {
+            lines.insert(format!("approve_by of {tool}: {}", approver.as_str()));
+        }
     }
-    lines
+    // A person compares these lines, so invisible characters in a path or a command are shown.
+    let visible = lines.iter().map(|line| escape_json(line).into_owned());
+    visible.collect()
+}
+
+/// Returns where the value of a secret comes from, with the whole command of a program, and where it
+/// is sent. Never contains the value.
+fn secret_line(secret: &SecretSpec) -> String {
+    let SecretSpec {
+        name,
+        source,
+        credential_rule,
+    } = secret;
+    let source = match source {
+        SecretSource::Command(words) => format!("the command {}", Value::from(words.clone())),
+        source => source.to_string(),
+    };
+    match credential_rule {
+        Some(rule) => format!("secret: {name}, {source}, as {rule}"),
+        None => format!("secret: {name}, {source}"),
+    }
 }
 
 fn setting_line(key: &str, value: &Value) -> String {

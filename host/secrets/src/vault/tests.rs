@@ -411,6 +411,41 @@ async fn programs_run_once_and_their_failures_are_reported() {
     );
 }
 
+#[tokio::test]
+async fn a_disabled_runner_starts_nothing_and_leaves_the_secrets_of_programs_without_a_value() {
+    let root = tempfile::tempdir().unwrap();
+    let words = ["sh", "-c", "echo > was-run; echo value-of-program"].map(str::to_owned);
+    let secrets = vec![
+        secret("program", SecretSource::Command(words.into()), true),
+        secret(
+            "keyring",
+            SecretSource::Keyring {
+                service: "a".to_owned(),
+                user: "b".to_owned(),
+            },
+            false,
+        ),
+        secret("fixed", SecretSource::Environment("A".to_owned()), false),
+    ];
+    let fixed = FixedSecrets::fetch(
+        &secrets,
+        ("a.toml", root.path()),
+        &ProgramRunner::disabled(),
+        |_| None,
+    )
+    .await;
+    let vault = SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap();
+    assert!(!root.path().join("was-run").exists());
+    assert_eq!(
+        vault.missing_value_warnings(),
+        ["secrets.fixed: the environment variable A is not set, so there is nothing to redact"]
+    );
+    assert_eq!(vault.available_names(), ["program", "keyring"]);
+    // A request that must carry it is not sent.
+    let call_secrets = vault.open(None).await.unwrap();
+    assert!(carried_secrets(&call_secrets, SITE).is_err());
+}
+
 #[test]
 fn vaults_are_equal_if_their_grants_and_fixed_values_are() {
     let root = tempfile::tempdir().unwrap();

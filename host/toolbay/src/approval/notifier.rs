@@ -2,26 +2,25 @@
 //! receives a small JSON object for each call.
 //!
 //! A notification never delays a call, and its failure changes nothing but the log. One task sends
-//! them one after the other, at most one per second. Further ones wait in a bounded queue.
+//! them one after the other, at most one per second. Further ones wait in a queue that bounds each
+//! caller.
 
 mod command;
+mod notice_queue;
 mod webhook;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
-use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use toolbay_console::WaitingApproval;
 use toolbay_model::text::clean_line;
 
 pub(crate) use self::command::{CommandWorker, NotifyCommand, serve_commands};
+use self::notice_queue::NoticeQueue;
 use self::webhook::Webhook;
 use crate::config::{Config, NotifyTarget};
-
-/// Maximum number of notifications that wait to be sent.
-const MAX_QUEUED: usize = 32;
 
 /// Time limit for one notification.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +34,7 @@ const MAX_NAME_BYTES: usize = 200;
 /// Sender of notifications. Clones share a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct ApprovalNotifier {
-    queue: mpsc::Sender<String>,
+    queue: Arc<NoticeQueue>,
 }
 
 /// The receiver of the notifications.
@@ -64,25 +63,35 @@ impl ApprovalNotifier {
                 }
             }
         };
-        let (queue, notices) = mpsc::channel(MAX_QUEUED);
-        tokio::spawn(send_notices(channel, notices));
+        let queue = Arc::<NoticeQueue>::default();
+        tokio::spawn(send_notices(channel, Arc::clone(&queue)));
         Some(Self { queue })
     }
 
-    /// Queues a notification about a call. Never waits.
+    /// Queues a notification about a call, unless there are too many of its caller or in total.
+    /// Never waits.
     pub(crate) fn notify(&self, approval: &WaitingApproval) {
-        if self.queue.try_send(notice_text(approval)).is_err() {
+        let text = notice_text(approval);
+        let caller = &approval.caller;
+        if let Some(count) = self.queue.add(approval.id, caller, text, Instant::now()) {
             tracing::warn!(
-                id = approval.id,
-                "approval: no notification of a waiting call is sent, because {MAX_QUEUED} others wait (approve.notify)"
+                caller = clean_line(caller, MAX_NAME_BYTES),
+                count,
+                "approval: notifications of waiting calls are omitted, because there are too many (approve.notify)"
             );
         }
+    }
+
+    /// Removes the notification about a call that no longer waits, if it was not sent yet.
+    pub(crate) fn withdraw(&self, id: u64) {
+        self.queue.withdraw(id);
     }
 }
 
 /// Sends notifications until the server ends.
-async fn send_notices(channel: NotifyChannel, mut notices: mpsc::Receiver<String>) {
-    while let Some(notice) = notices.recv().await {
+async fn send_notices(channel: NotifyChannel, queue: Arc<NoticeQueue>) {
+    loop {
+        let notice = queue.next().await;
         let sending = async {
             match &channel {
                 NotifyChannel::Command(command) => command.send(notice).await,

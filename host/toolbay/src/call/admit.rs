@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use toolbay_catalog::Plugin;
 use toolbay_model::{CallFailure, CallRejection, RejectionReason};
 
 use crate::call::admission::CallAdmission;
@@ -24,6 +25,22 @@ pub(crate) struct AdmittedCall<'a> {
     pub(crate) capacity: ResultCapacity,
 }
 
+/// Checks that the grant of a plugin has not ended.
+///
+/// # Errors
+///
+/// It has.
+pub(crate) fn check_grant_end(plugin: &Plugin) -> Result<(), CallFailure> {
+    let end = plugin.terms.until;
+    match end.filter(|end| end.is_over(SystemTime::now())) {
+        Some(end) => Err(CallFailure::Rejected(CallRejection {
+            reason: RejectionReason::GrantEnded(end),
+            retry_after: None,
+        })),
+        None => Ok(()),
+    }
+}
+
 /// Waits until a call may run. Its permit is left in `held`, because the caller must hold it until
 /// it has encoded the answer as JSON.
 ///
@@ -40,16 +57,7 @@ pub(crate) async fn admit<'a>(
 ) -> Result<AdmittedCall<'a>, CallFailure> {
     let target = &resolved.target;
     let plugin = target.plugin();
-    if let Some(end) = plugin
-        .terms
-        .until
-        .filter(|end| end.is_over(SystemTime::now()))
-    {
-        return Err(CallFailure::Rejected(CallRejection {
-            reason: RejectionReason::GrantEnded(end),
-            retry_after: None,
-        }));
-    }
+    check_grant_end(plugin)?;
     let limits = &target.plugin_context().limits;
     let record = client
         .admission

@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 
 use crate::call::admit::AdmittedCall;
 use crate::call::approve::ApprovedCall;
+use crate::call::budget::BudgetCharge;
 use crate::call::resolve::ResolvedCall;
 use crate::observe::call_event::{CallEvent, CallSink as _};
 use crate::observe::call_report::CallReport;
@@ -24,12 +25,13 @@ pub(crate) struct ExecutedCall {
     pub(crate) span: tracing::Span,
 }
 
-/// Runs the guest of a call.
+/// Runs the guest of a call. `charge` bounds what it can use, if its plugin has a budget.
 pub(crate) async fn execute(
     sandbox: &Sandbox,
     resolved: &ResolvedCall,
     admitted: &AdmittedCall<'_>,
     approved: &ApprovedCall<'_>,
+    charge: Option<&BudgetCharge>,
     observer: &Arc<dyn CallObserver>,
     report: &mut CallReport<'_>,
 ) -> ExecutedCall {
@@ -51,8 +53,11 @@ pub(crate) async fn execute(
         answerable: input.answerable,
         kept: admitted.capacity.kept,
     });
+    let restricted = charge.map(|charge| charge.restrict(target.plugin_context()));
     let context = CallContext {
-        environment: target.plugin_context(),
+        environment: restricted
+            .as_ref()
+            .unwrap_or_else(|| target.plugin_context()),
         caller: admitted.client.admission.identity.as_ref(),
         trace: trace.as_ref(),
         observer: Arc::clone(observer),

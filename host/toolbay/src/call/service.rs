@@ -14,7 +14,7 @@ use toolbay_sandbox::Sandbox;
 
 use crate::approval::ruling::WaitingApprovals;
 use crate::call::admission::CallAdmission;
-use crate::call::admit::admit;
+use crate::call::admit::{admit, check_grant_end};
 use crate::call::approve::{EntryDecision, approve};
 use crate::call::budget::BudgetLedger;
 use crate::call::check::check;
@@ -237,16 +237,27 @@ impl CallService {
             EntryDecision::Enter(approved) => approved,
             EntryDecision::Ask(round) => return Ok(without_guest(CallReply::Questions(round))),
         };
+        // The call may have waited for its permits, its checks and the audit log.
+        check_grant_end(resolved.target.plugin())?;
         let charge = budgets
             .begin(
                 resolved.target.plugin(),
                 client.admission.identity.as_ref(),
-                &resolved.target.plugin_context().limits,
+                resolved.target.plugin_context(),
                 approved.journal.rounds == 0,
                 admitted.work.deadline.into(),
             )
             .await?;
-        let executed = execute(sandbox, &resolved, &admitted, &approved, &observer, report).await;
+        let executed = execute(
+            sandbox,
+            &resolved,
+            &admitted,
+            &approved,
+            charge.as_ref(),
+            &observer,
+            report,
+        )
+        .await;
         if let Some(charge) = charge {
             charge.settle(&executed.run.usage).await;
         }

@@ -91,7 +91,8 @@ async fn add(options: &Add, config: Config) -> anyhow::Result<ExitCode> {
     let folder = config.plugins.clone();
     let id = archive.id.clone();
     let installation = Installation::plan(&folder, &archive);
-    let grant = existing_grant(&folder, &id)?;
+    let grant_text = existing_grant_text(&folder, &id)?;
+    let grant = existing_grant(&folder, &id, grant_text.as_deref())?;
     let mut shown = format!("{source}\n    sha256    {digest}\n");
     shown += &metadata_lines(&archive.manifest);
     for path in archive.files.keys() {
@@ -119,6 +120,10 @@ async fn add(options: &Add, config: Config) -> anyhow::Result<ExitCode> {
     let replaces = installation.replaces_something() || grant.is_some();
     if !confirm_addition(options, &folder, &id, replaces)? {
         return Ok(ExitCode::FAILURE);
+    }
+    // A grant that was not shown must not apply to the plugin.
+    if existing_grant_text(&folder, &id)? != grant_text {
+        bail!("{id}.toml changed meanwhile; nothing was added. Run the command again");
     }
     installation
         .install(&folder, &archive)
@@ -198,11 +203,14 @@ fn file_stem(source: &PluginReference) -> anyhow::Result<String> {
     Ok(stem.to_owned())
 }
 
-/// Returns the grant that is there already, which the command never changes.
-fn existing_grant(folder: &Path, id: &str) -> anyhow::Result<Option<Grant>> {
-    let text = read_grant(folder, id)
-        .map_err(|error| anyhow!("{id}.toml: {}; nothing was added", error.reason()))?;
-    text.map(|text| Grant::parse(&format!("{id}.toml"), &text, folder))
+/// Returns the text of the grant that is there already, which the command never changes.
+fn existing_grant_text(folder: &Path, id: &str) -> anyhow::Result<Option<String>> {
+    read_grant(folder, id)
+        .map_err(|error| anyhow!("{id}.toml: {}; nothing was added", error.reason()))
+}
+
+fn existing_grant(folder: &Path, id: &str, text: Option<&str>) -> anyhow::Result<Option<Grant>> {
+    text.map(|text| Grant::parse(&format!("{id}.toml"), text, folder))
         .transpose()
         .map_err(|why| anyhow!("{why}; nothing was added"))
 }

@@ -7,7 +7,7 @@ use toolbay_catalog::PluginFileStatus;
 use toolbay_model::text::clean_line;
 
 use super::common::{Common, Listen, block_on};
-use super::load_progress::{command_server, wait_until_loaded};
+use super::load_progress::{inspection_server, wait_until_loaded};
 use super::output::{complain, print};
 
 /// Maximum length of a printed file name, in bytes.
@@ -19,7 +19,7 @@ const MAX_REASON_BYTES: usize = 2_000;
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
-        let server = command_server(config).start()?;
+        let server = inspection_server(config).start()?;
         let sandbox = server.service().sandbox();
         if let Some(why) = sandbox.cache_off_reason() {
             bail!("{why}");

@@ -11,7 +11,7 @@ use toolbay_model::text::clean_line;
 use toolbay_model::{similar_names, suggestion_question};
 
 use super::common::{Common, Listen, block_on};
-use super::load_progress::{command_server, wait_until_loaded};
+use super::load_progress::{inspection_server, wait_until_loaded};
 use super::output::{count_noun, print, print_json};
 use crate::config::Config;
 use crate::serve::grant_text::{permission_lines, term_lines};
@@ -19,7 +19,7 @@ use crate::serve::grant_text::{permission_lines, term_lines};
 pub(super) fn run(common: &Common, plugin: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
-        let server = command_server(config.clone()).start()?;
+        let server = inspection_server(config.clone()).start()?;
         let snapshot = wait_until_loaded(&server).await;
         match plugin {
             Some(id) => {

@@ -36,6 +36,13 @@ pub(super) fn command_server(config: Config) -> ServerBuilder {
         .record(false)
 }
 
+/// Returns a builder of the server of a command that only shows or compares plugins. It starts none
+/// of the programs that grants name: the folder can be a stranger's proposal that no one has
+/// approved yet.
+pub(super) fn inspection_server(config: Config) -> ServerBuilder {
+    command_server(config).without_programs()
+}
+
 /// Waits until every plugin in the directory is loaded or refused. After [`DISPLAY_DELAY`], shows
 /// the number of loaded plugins and the names of those that are still loading.
 pub(super) async fn wait_until_loaded(server: &Server) -> Arc<Snapshot> {

@@ -69,7 +69,9 @@ fn pack_project(folder: &Path) -> anyhow::Result<PluginArchive> {
     for extra in &project.extra_files {
         let name = extra.file_name().and_then(|name| name.to_str());
         let name = name.with_context(|| format!("{} has no name", extra.display()))?;
-        add_path(&mut files, &folder.join(extra), name)?;
+        let path = folder.join(extra);
+        check_inside(folder, &path)?;
+        add_path(&mut files, &path, name)?;
     }
     add_documents(&mut files, folder)?;
     Ok(finish(project.name, files))
@@ -126,6 +128,19 @@ fn plugin_name(path: &Path) -> Option<&str> {
     PLUGIN_EXTENSIONS.contains(&extension).then_some(stem)
 }
 
+/// Checks that a file that exists is in the project folder, and that no link leads out of it.
+fn check_inside(folder: &Path, path: &Path) -> anyhow::Result<()> {
+    let shown = printable_path(path);
+    if !path.exists() {
+        return Ok(());
+    }
+    let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read {shown}"));
+    if real(path)?.starts_with(real(folder)?) {
+        return Ok(());
+    }
+    bail!("{shown} is not in the project folder, so it is not packed")
+}
+
 /// Adds the documents in a folder, such as `README.md` and `LICENSE`.
 fn add_documents(files: &mut BTreeMap<String, Vec<u8>>, folder: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder)? {
@@ -142,7 +157,18 @@ fn add_documents(files: &mut BTreeMap<String, Vec<u8>>, folder: &Path) -> anyhow
 
 /// Adds a file, or the files in a folder without those whose names begin with a dot. Does nothing
 /// if it does not exist.
+///
+/// # Errors
+///
+/// It is a link, or contains one. A project of a stranger could lead to any file of this machine,
+/// whose content would then be published.
 fn add_path(files: &mut BTreeMap<String, Vec<u8>>, path: &Path, name: &str) -> anyhow::Result<()> {
+    if path.is_symlink() {
+        bail!(
+            "{} is a link; an archive has only files",
+            printable_path(path)
+        );
+    }
     if path.is_file() {
         files.insert(name.to_owned(), read_file(path)?);
         return Ok(());
@@ -159,9 +185,6 @@ fn add_path(files: &mut BTreeMap<String, Vec<u8>>, path: &Path, name: &str) -> a
         };
         if entry_name.starts_with('.') {
             continue;
-        }
-        if entry.file_type()?.is_symlink() {
-            bail!("{shown}/{entry_name} is a link; an archive has only files");
         }
         add_path(files, &entry.path(), &format!("{name}/{entry_name}"))?;
     }

@@ -21,6 +21,7 @@ use toolbay_state::{
 use self::access::{granted_quota, open_database, parse_caller, with_error_details};
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_bytes, print_json};
+use crate::call::budget;
 use crate::config::Config;
 
 /// Maximum size of a printed name, in bytes. Plugins choose the names of buckets.
@@ -216,6 +217,9 @@ fn write_usage(out: &mut String, usage: &OwnerUsage, quota: Option<&StateGrant>)
                     format_thousands(quota.keys),
                     quota.size.display().iec()
                 )
+            }
+            None if usage.plugin.starts_with(budget::OWNER_PREFIX) => {
+                writeln!(out, ", the used part of a budget")
             }
             None => writeln!(out, ", which its grant does not allow"),
         };

@@ -1,9 +1,11 @@
 //! `[approve]`: how operators learn that a call waits for their approval.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use toolbay_secrets::SecretSource;
 use url::{Host, Url};
 
 /// Maximum number of words of a command.
@@ -34,6 +36,19 @@ pub enum NotifyTarget {
 /// the path of such a URL is often a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(pub(crate) Url);
+
+impl ApproveConfig {
+    /// Returns the files that determine the behavior of the program that is notified, like those of
+    /// a program that prints a secret: the program and the scripts among its arguments. Blocks.
+    pub(crate) fn program_files(&self) -> Vec<PathBuf> {
+        let Some(NotifyTarget::Command(words)) = &self.notify else {
+            return Vec::new();
+        };
+        // It runs in the current folder of the server.
+        let folder = std::env::current_dir().unwrap_or_default();
+        SecretSource::Command(words.clone()).program_files(&folder)
+    }
+}
 
 impl fmt::Debug for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

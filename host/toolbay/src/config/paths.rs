@@ -28,6 +28,9 @@ impl Config {
             ));
             guarded.push(secret_path("the key of http.tls", key.clone()));
         }
+        // A plugin that changes it runs code outside of its sandbox.
+        let program = self.approve.program_files().into_iter();
+        guarded.extend(program.map(|path| readable_path("the program of approve.notify", path)));
         let client_certificates = self.http_client.extra_ca.iter().cloned();
         guarded.extend(
             client_certificates

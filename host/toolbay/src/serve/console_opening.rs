@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_console::{
     Console, ConsoleAccess, ConsoleOperations, HistoryFile, OpenedConsole, Router, ServerActivity,
     approval_handler,
@@ -14,6 +18,9 @@ use crate::call::service::CallService;
 use crate::config::{Config, ConsoleOpener};
 use crate::serve::console_operations::ConsoleBackend;
 use crate::serve::console_operators::{ConsoleOperators, admin_tokens, other_tokens};
+
+/// Maximum time that the start and the end of a server wait for the file with the charts.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the router of the configured console, and its operators. `None` if there is no console.
 pub(crate) fn http_console(
@@ -61,17 +68,48 @@ pub(crate) fn http_console(
     Some((console.router(), operators))
 }
 
-/// Keeps the statistics for charts in a file in this folder, until the returned task is aborted.
-/// Without a folder, or if it cannot be used, the charts begin with the server.
-pub(crate) fn keep_history(
-    activity: &Arc<ServerActivity>,
-    folder: Option<PathBuf>,
-) -> Option<JoinHandle<()>> {
-    match HistoryFile::open(&folder?, activity) {
-        Ok(file) => Some(tokio::spawn(file.keep())),
-        Err(why) => {
-            tracing::warn!("the charts of the console begin with this start: {why}");
-            None
+/// A task that keeps the statistics for charts in a file. It ends after this value is dropped.
+#[derive(Debug)]
+pub(crate) struct HistoryKeeper {
+    stop: DropGuard,
+    task: JoinHandle<()>,
+}
+
+impl HistoryKeeper {
+    /// Starts the task for a file in this folder, and waits for a limited time until the file is
+    /// read. If the folder cannot be used, the charts begin with the server.
+    pub(crate) async fn start(activity: &Arc<ServerActivity>, folder: PathBuf) -> Self {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone().cancelled_owned();
+        let activity = Arc::clone(activity);
+        let (opened_sender, opened) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            let opening = move || HistoryFile::open(&folder, &activity);
+            let opening = tokio::task::spawn_blocking(opening).await;
+            let _ = opened_sender.send(());
+            match opening.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(file) => file.keep(stopped).await,
+                Err(why) => {
+                    tracing::warn!("the charts of the console begin with this start: {why}");
+                }
+            }
+        });
+        // A file system can hang, and the charts are not worth a delay of the server.
+        drop(timeout(HISTORY_TIMEOUT, opened).await);
+        Self {
+            stop: stop.drop_guard(),
+            task,
+        }
+    }
+
+    /// Writes the newest statistics, within a limited time.
+    pub(crate) async fn finish(self) {
+        drop(self.stop);
+        if timeout(HISTORY_TIMEOUT, self.task).await.is_err() {
+            tracing::warn!(
+                "the newest charts of the console were not written within {} s",
+                HISTORY_TIMEOUT.as_secs()
+            );
         }
     }
 }

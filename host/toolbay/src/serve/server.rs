@@ -25,7 +25,7 @@ use crate::observe::call_recording;
 use crate::observe::server_audit::AuditGuard;
 use crate::observe::server_observers::EnabledObservers;
 use crate::process::stderr;
-use crate::serve::console_opening;
+use crate::serve::console_opening::{self, HistoryKeeper};
 use crate::serve::console_operators::ConsoleOperators;
 use crate::serve::embedder_calls::{CallAnswers, EmbedderCalls};
 use crate::serve::mcp_host::{ProtocolState, ServerHost};
@@ -277,13 +277,14 @@ impl Server {
         if let Some(why) = self.config.console.absence_reason(&self.config.http) {
             tracing::info!("there is no console: {why}");
         }
-        let history_task = self
-            .service
-            .observers()
+        let observers = self.service.observers();
+        let history = match observers
             .attached_console()
-            .and_then(|activity| {
-                console_opening::keep_history(activity, self.config.console_history_folder())
-            });
+            .zip(self.config.console_history_folder())
+        {
+            Some((activity, folder)) => Some(HistoryKeeper::start(activity, folder).await),
+            None => None,
+        };
         let _drain_task = self.service.observers().attached_console().map(|activity| {
             if let Some((pages, operators)) =
                 console_opening::http_console(&self.service, activity, &self.config, &address)
@@ -303,10 +304,8 @@ impl Server {
         .await;
         self.protocol.tasks().stop().await;
         self.service.observers().finish();
-        if let Some(task) = history_task {
-            // It is dropped before the process ends, and writes the newest statistics then.
-            task.abort();
-            drop(task.await);
+        if let Some(history) = history {
+            history.finish().await;
         }
         ended.context("failed to serve HTTP")
     }

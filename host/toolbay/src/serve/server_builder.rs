@@ -99,6 +99,16 @@ impl ServerBuilder {
         }
     }
 
+    /// Starts none of the programs that grants name as the sources of secrets. The server can then
+    /// show plugins, but calls lack these secrets.
+    #[must_use]
+    pub(crate) fn without_programs(self) -> Self {
+        Self {
+            programs: ProgramRunner::disabled(),
+            ..self
+        }
+    }
+
     /// Sets the confinement of this process: what it can still access, and the worker that starts
     /// programs.
     #[must_use]

@@ -2,6 +2,7 @@
 //! instead.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
@@ -17,6 +18,11 @@ use crate::approval::notifier::ApprovalNotifier;
 /// Maximum number of calls in the table. Only their clients can answer further ones.
 const MAX_WAITING: usize = 200;
 
+/// Smallest and largest number of the first call of a server. The numbers of two servers overlap with
+/// a negligible probability, so an answer that was meant for a call of an ended server does not
+/// reach another call.
+const FIRST_IDS: RangeInclusive<u32> = 10_000_000..=990_000_000;
+
 /// Maximum number of calls of one caller, so that one caller cannot fill the table.
 const MAX_WAITING_PER_CALLER: usize = MAX_WAITING / 4;
 
@@ -30,8 +36,8 @@ pub(crate) struct WaitingApprovals {
 
 #[derive(Debug, Default)]
 struct ApprovalTable {
-    /// Number of calls so far.
-    count: u64,
+    /// Number of the last call; 0 before the first.
+    last_id: u64,
     waiting: BTreeMap<u64, WaitingQuestion>,
 }
 
@@ -78,12 +84,15 @@ struct WaitingCallGuard {
 impl Drop for WaitingCallGuard {
     fn drop(&mut self) {
         drop(self.table.lock().waiting.remove(&self.id));
+        if let Some(notifier) = self.table.notifier.get() {
+            notifier.withdraw(self.id);
+        }
     }
 }
 
 impl WaitingApprovals {
     /// Adds a call that can be answered here too. Returns `None` if too many calls wait, in total
-    /// or of this caller.
+    /// or of this caller, or if the system provides no random bytes for its number.
     pub(crate) fn register(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
         let mut table = self.lock();
         let caller_count = table
@@ -91,11 +100,18 @@ impl WaitingApprovals {
             .values()
             .filter(|one| one.summary.caller == subject.caller)
             .count();
-        if table.waiting.len() >= MAX_WAITING || caller_count >= MAX_WAITING_PER_CALLER {
+        // A caller gets at most half of what the others leave, so that a few callers together do not
+        // fill the table either.
+        let left = MAX_WAITING.saturating_sub(table.waiting.len() - caller_count);
+        let share = (left / 2).clamp(1, MAX_WAITING_PER_CALLER);
+        if table.waiting.len() >= MAX_WAITING || caller_count >= share {
             return None;
         }
-        table.count += 1;
-        let id = table.count;
+        if table.last_id == 0 {
+            table.last_id = random_first_id()?;
+        }
+        table.last_id += 1;
+        let id = table.last_id;
         let ApprovalSubject {
             caller,
             plugin,
@@ -214,6 +230,16 @@ impl WaitingApprovals {
     }
 }
 
+/// Returns a random number in [`FIRST_IDS`], or `None` if the system provides no random bytes.
+fn random_first_id() -> Option<u64> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).ok()?;
+    let count = FIRST_IDS.end() - FIRST_IDS.start();
+    Some(u64::from(
+        FIRST_IDS.start() + u32::from_le_bytes(bytes) % count,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -283,6 +309,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_for_an_ended_server_reaches_no_call_of_the_next_one() {
+        let [ended, next] = [(); 2].map(|()| WaitingApprovals::default());
+        let shown = ended.register(subject("harmless")).unwrap();
+        let id = ended.list()[0].id;
+        assert!(id >= u64::from(*FIRST_IDS.start()));
+        drop((ended, shown));
+        let _waiting: Vec<_> = (0..MAX_WAITING_PER_CALLER)
+            .map(|_| next.register(subject("erase")).unwrap())
+            .collect();
+        assert_eq!(
+            next.answer(id, true, "ada", |_| true, made).await,
+            ApprovalOutcome::Gone
+        );
+        let ids: Vec<_> = next.list().iter().map(|one| one.id).collect();
+        assert!(ids.is_sorted(), "oldest first");
+    }
+
+    #[tokio::test]
     async fn an_answer_is_confirmed_when_the_call_has_withdrawn_its_question() {
         let waiting = WaitingApprovals::default();
         let mut elsewhere = waiting.register(subject("erase"));
@@ -328,6 +372,12 @@ mod tests {
         );
         drop((hostile, others));
         assert!(waiting.list().is_empty());
+        let hostile: Vec<_> = (0..6)
+            .flat_map(|caller| (0..MAX_WAITING).map(move |_| caller))
+            .filter_map(|caller| waiting.register(subject_of(caller)))
+            .collect();
+        assert!(hostile.len() < MAX_WAITING, "{}", hostile.len());
+        assert!(waiting.register(subject_of(7)).is_some());
     }
 
     #[tokio::test]

@@ -83,7 +83,8 @@ pub(in crate::cli) fn write_offers(
 
 /// Appends a description below the name of its subject.
 fn write_description(out: &mut String, description: Option<&str>) {
-    for words in description.unwrap_or_default().lines() {
-        let _ = writeln!(out, "        {}", clean(words));
+    // Cleaned first, because a carriage return becomes the end of a line, which must be indented.
+    for words in clean(description.unwrap_or_default()).lines() {
+        let _ = writeln!(out, "        {words}");
     }
 }

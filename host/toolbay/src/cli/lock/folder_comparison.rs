@@ -9,9 +9,8 @@ use toolbay_lock::{LockFile, PluginPin, ToolOwners, VersionDifference, WarningSi
 use toolbay_model::text::clean_line;
 
 use crate::cli::list::unknown_plugin_message;
-use crate::cli::load_progress::wait_until_loaded;
+use crate::cli::load_progress::{inspection_server, wait_until_loaded};
 use crate::config::Config;
-use crate::serve::server::Server;
 
 /// Maximum length of the reason why a plugin is not loaded, in bytes.
 const MAX_REASON_BYTES: usize = 1_000;
@@ -53,11 +52,7 @@ impl FolderComparison {
         let mut config = config.clone();
         config.lock.mode = LockMode::Off;
         config.locked = false;
-        let server = Server::builder(config)
-            .watch(false)
-            .audit(false)
-            .record(false)
-            .start()?;
+        let server = inspection_server(config).start()?;
         let snapshot = wait_until_loaded(&server).await;
         tokio::task::spawn_blocking(move || Self::from_snapshot(file, &snapshot))
             .await

@@ -18,6 +18,7 @@ use toolbay_state::{
 };
 
 use super::access::{granted_quota, open_database, parse_caller, with_error_details};
+use crate::call::budget;
 use crate::cli::common::block_on;
 use crate::cli::output::{print, print_verbatim};
 use crate::config::Config;
@@ -131,20 +132,25 @@ async fn import_line(config: &Config, database: &StateDatabase, text: &str) -> a
     let value = BASE64
         .decode(&line.value)
         .context("the value is not base64")?;
-    let Some(grant) = granted_quota(config, &line.plugin) else {
-        bail!(
-            "the grant of {plugin} does not allow state: add [permissions.state] to {plugin}.toml"
+    let quota = if line.plugin.starts_with(budget::OWNER_PREFIX) {
+        // Without the used parts of budgets, a move to another machine would renew them.
+        budget::OWNER_QUOTA
+    } else {
+        let Some(grant) = granted_quota(config, &line.plugin) else {
+            bail!(
+                "the grant of {plugin} does not allow state: add [permissions.state] to {plugin}.toml"
+            );
+        };
+        ensure!(
+            (grant.scope == StateScope::Caller) == line.caller.is_some(),
+            "the grant of {plugin} allows state {}, and this line has state {}",
+            scope_text(grant.scope == StateScope::Caller),
+            scope_text(line.caller.is_some())
         );
-    };
-    ensure!(
-        (grant.scope == StateScope::Caller) == line.caller.is_some(),
-        "the grant of {plugin} allows state {}, and this line has state {}",
-        scope_text(grant.scope == StateScope::Caller),
-        scope_text(line.caller.is_some())
-    );
-    let quota = StateQuota {
-        size: grant.size,
-        keys: grant.keys,
+        StateQuota {
+            size: grant.size,
+            keys: grant.keys,
+        }
     };
     let bucket = line.open_bucket()?;
     let change = BucketChange::Set(vec![(line.key, value)]);

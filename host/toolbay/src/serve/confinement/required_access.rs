@@ -217,6 +217,13 @@ fn find_overlaps(
             .iter()
             .filter_map(|path| writable.explain_write(&describe_path(path), path)),
     );
+    // A separate process runs this program without confinement.
+    let program = config.approve.program_files();
+    overlaps.extend(
+        program
+            .iter()
+            .find_map(|path| writable.explain_write("the program of approve.notify", path)),
+    );
     if writable.is_required {
         for path in &policy_files.links {
             let name = path.file_name().unwrap_or_default().display().to_string();

@@ -17,7 +17,7 @@ use crate::call::service::CallService;
 use crate::observe::call_outcome::OutcomeLabel;
 
 /// Calls a tool. If the call requires approval, approves it if `approved_question` is the digest of
-/// the question. Otherwise, returns the question. `operator` is the name of the viewer.
+/// the question and the edition of the plugin. Otherwise, returns the question. `operator` is the name of the viewer.
 pub(super) async fn call_tool(
     service: CallService,
     client: Arc<dyn ClientShare>,
@@ -70,7 +70,7 @@ pub(super) async fn call_tool(
             ..answer
         });
     };
-    let digest = Digest::new(Sha256::digest(&question).into());
+    let digest = question_digest(&question, round.journal.edition);
     if approved_question != Some(digest) {
         return ConsoleCallOutcome::Question(question, digest);
     }
@@ -82,6 +82,17 @@ pub(super) async fn call_tool(
         .answers
         .insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
     call_outcome(run_call(QuestionKindSet::default(), journal).await)
+}
+
+/// Returns the digest of a question and of the edition of the plugin that it is about. The viewer
+/// approves the version that the page was about, and the plugin can have changed since then.
+fn question_digest(question: &str, edition: Option<Digest>) -> Digest {
+    let mut hash = Sha256::new();
+    if let Some(edition) = edition {
+        hash.update(edition.bytes());
+    }
+    hash.update(question);
+    Digest::new(hash.finalize().into())
 }
 
 /// Returns whether a call of the tool requires approval by a person.
