@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::folder::grant_age::GrantAge;
-use crate::folder::load_error::{HeldVersion, LoadError};
+use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
 use crate::publish::assemble::PluginState;
@@ -38,6 +38,8 @@ pub(crate) struct PluginSlot {
     age: Arc<GrantAge>,
     /// True if the server's rules have changed since the last load.
     pub(crate) rules_changed: bool,
+    /// True if an approval of the console that was in force at the last load no longer is.
+    pub(crate) is_approval_void: bool,
     /// The time since which the file has been incomplete.
     incomplete_since: Option<Instant>,
     /// True if the file was deleted. The entry stays until the deletion is published, in case the
@@ -97,6 +99,7 @@ impl PluginSlot {
                 .as_ref()
                 .is_none_or(|load| load.scope == LoadScope::PlainFiles)
             && self.retry.is_none()
+            && self.state.held.is_none()
             && self
                 .files
                 .as_ref()
@@ -114,6 +117,7 @@ impl PluginSlot {
         LoadBaseline {
             plugin: self.state.plugin.clone(),
             have_rules_changed: self.rules_changed,
+            is_approval_void: self.is_approval_void,
             cause,
             grant_age: Arc::clone(&self.age),
         }
@@ -151,6 +155,7 @@ impl PluginSlot {
             && !matches!(result, LoadResult::Failed(LoadError::Gone, _))
         {
             self.rules_changed = false;
+            self.is_approval_void &= matches!(result, LoadResult::Pending(..));
         }
         match result {
             LoadResult::Loaded(loaded) => match scope {
@@ -187,6 +192,13 @@ impl PluginSlot {
                         plugin = id,
                         "the version in service stays, under the changed grant or settings"
                     );
+                }
+                changes
+            }
+            FallbackVersion::Approved(approved) => {
+                let changes = self.apply_terms(approved);
+                if changes {
+                    tracing::info!(plugin = id, "the approved version is put into service");
                 }
                 changes
             }
@@ -246,7 +258,7 @@ impl PluginSlot {
             plugin: Some(plugin),
             problem: None,
             remarks,
-            held_digests: None,
+            held: None,
             history,
         };
         true
@@ -288,18 +300,15 @@ impl PluginSlot {
                 log_refusal(id, has_previous, &why);
                 self.state.problem = Some(why);
             }
-            LoadError::Held(HeldVersion { reason, digests }) => {
+            LoadError::Held(held) => {
                 self.incomplete_since = None;
                 self.retry = None;
-                let digests = Some(digests);
-                if self.state.problem.as_ref() == Some(&reason)
-                    && self.state.held_digests == digests
-                {
+                if self.state.held.as_ref() == Some(&held) {
                     return false;
                 }
-                log_held(id, has_previous, &reason);
-                self.state.problem = Some(reason);
-                self.state.held_digests = digests;
+                log_held(id, has_previous, &held.reason);
+                self.state.problem = Some(held.reason.clone());
+                self.state.held = Some(held);
                 return true;
             }
             LoadError::Transient(why) => {
@@ -315,7 +324,7 @@ impl PluginSlot {
                 self.state.problem = Some(why);
             }
         }
-        self.state.held_digests = None;
+        self.state.held = None;
         true
     }
 

@@ -107,6 +107,9 @@ impl FolderReloader {
                 () = sleep_until_due(due) => {}
                 () = sleep_until_due(retry) => self.start_due_retries(),
                 () = loader.wait_for_rules_change() => self.apply_rules(),
+                () = loader.wait_for_approval() => {
+                    self.scan(&FolderChanges::default(), watcher.as_mut()).await;
+                }
                 _ = scans.tick() => self.scan(&FolderChanges::default(), watcher.as_mut()).await,
             }
         }
@@ -265,13 +268,16 @@ impl FolderReloader {
         }
     }
 
-    /// Compares plugins with the lock file again because it has changed.
+    /// Compares plugins again because their pins or their approvals have changed.
     fn compare_with_lock(&mut self, change: &LockChange) {
-        tracing::info!("{LOCK_FILE_NAME} was read");
+        if change.has_new_pins {
+            tracing::info!("{LOCK_FILE_NAME} was read");
+        }
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted && (change.is_first || change.plugins.contains(id)) {
                 slot.rules_changed = true;
+                slot.is_approval_void |= change.voided.contains(id);
                 ids.push(id.clone());
             }
         }

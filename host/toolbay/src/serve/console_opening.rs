@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
+use toolbay_catalog::VersionApprover;
 use toolbay_console::{
     Console, ConsoleAccess, ConsoleOperations, HistoryFile, OpenedConsole, Router, ServerActivity,
     approval_handler,
@@ -20,6 +21,7 @@ pub(crate) fn http_console(
     service: &CallService,
     activity: &Arc<ServerActivity>,
     config: &Config,
+    approver: Option<VersionApprover>,
     address: &ListenAddress,
 ) -> Option<(Router, ConsoleOperators)> {
     let scheme = if config.http.tls.is_some() {
@@ -40,7 +42,7 @@ pub(crate) fn http_console(
             ConsoleAccess::admins(admin_tokens(config), other_tokens(config))
         }
     };
-    let backend = ConsoleBackend::new(service, config);
+    let backend = ConsoleBackend::new(service, config, approver);
     let operators = ConsoleOperators::new(access.clone(), backend.rights().clone());
     let port = match address {
         ListenAddress::Internet(address) => address.port(),
@@ -81,8 +83,9 @@ pub(crate) fn stdio_console(
     service: &CallService,
     activity: &Arc<ServerActivity>,
     config: &Config,
+    approver: Option<VersionApprover>,
 ) -> OpenedConsole {
-    let backend = ConsoleBackend::new(service, config);
+    let backend = ConsoleBackend::new(service, config, approver);
     let access = ConsoleAccess::socket();
     let name = format!("stdio_{}", std::process::id());
     let operations: Arc<dyn ConsoleOperations> = Arc::new(backend);
