@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::*;
-use crate::event::PluginRecord;
+use crate::plugin_record::PluginRecord;
 use crate::line_reader::LineReader;
 use crate::verify::verify;
 

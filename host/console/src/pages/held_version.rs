@@ -203,7 +203,8 @@ impl ShownDifference {
             .unwrap_or_default()
             .len()
             .abs_diff(after.unwrap_or_default().len());
-        if changed_bytes > self.room || self.room == 0 {
+        let is_out_of_time = self.omitted > 0 && Instant::now() > self.deadline;
+        if changed_bytes > self.room || is_out_of_time {
             self.omitted += 1;
             return None;
         }

@@ -244,8 +244,8 @@ mod tests {
                 "Returns the <b> forecast. Call it."
             ),
             [
-                "Returns the <del>forecast.</del>",
-                "Returns the <ins>&lt;b&gt; forecast. Call it.</ins>"
+                "Returns the forecast.",
+                "Returns the <ins>&lt;b&gt; </ins>forecast.<ins> Call it.</ins>"
             ]
         );
         assert_eq!(
