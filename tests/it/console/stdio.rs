@@ -115,7 +115,7 @@ impl ConsoleCommand {
         }
     }
 
-    fn request(
+    pub(super) fn request(
         &self,
         method: &str,
         path: &str,
