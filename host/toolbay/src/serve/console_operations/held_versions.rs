@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use toolbay_catalog::{HeldVersion, Plugin, Snapshot, VersionApprover};
+use toolbay_catalog::{HeldVersion, Plugin, Snapshot, VersionApprover, pin_plugin};
 use toolbay_console::{HeldPlugin, VersionApproval, VersionApprovalOutcome};
-use toolbay_lock::ToolOwners;
+use toolbay_lock::{LockFile, ToolOwners};
 use toolbay_model::Digest;
 
 use crate::config::Config;
@@ -50,11 +50,17 @@ impl HeldVersions {
         })
     }
 
-    /// Returns the approval of the version in service, if it was approved in the console.
+    /// Returns the approval of the version in service, if it was approved in the console. Blocks,
+    /// because it reads the plain files of an approved version.
     pub(super) fn approval(&self, plugin: &Plugin) -> Option<VersionApproval> {
         let approval = self.approver.as_ref()?.approval(&plugin.id)?;
         let sources = plugin.source_digests();
         if (approval.component, approval.grant) != (sources.component, sources.grant) {
+            return None;
+        }
+        // The pinned version can have the same component and grant.
+        let pin = pin_plugin(plugin).ok()?;
+        if LockFile::pin_digest(&plugin.id, &pin) != approval.version {
             return None;
         }
         Some(VersionApproval {
