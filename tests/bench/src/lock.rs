@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
+use toolbay_load::pause;
 use toolbay_testkit::latency::LatencyHistogram;
 use toolbay_testkit::{
     DEADLINE, ProgramLog, SharedConnection, TestFolder, TinyComponent, ToolbayCommand,
@@ -17,8 +18,11 @@ use toolbay_testkit::{
 use crate::row::{Row, Target};
 use crate::serving;
 
-/// Maximum time between two changes of a list, while plugins are compiled.
+/// Maximum time for a change, while plugins are compiled.
 const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Time between two requests for the list.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Name of the lock file.
 const LOCK_FILE: &str = "toolbay.lock";
@@ -190,14 +194,25 @@ impl Subject {
         Ok(())
     }
 
+    /// Asks for the list until it has all plugins in this version. Notifications of changes are not
+    /// used, because a server sends at most one per second.
     fn wait_for_version(&self, version: u32) -> Result<()> {
         let ending = format!("_v{version}");
-        let is_complete = |tools: &[String]| {
-            tools.iter().filter(|tool| tool.ends_with(&ending)).count() == self.count as usize
-        };
-        self.connection
-            .wait_until_listed(PATIENCE, is_complete)
-            .map(drop)
+        let mailbox = self.connection.open_mailbox();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let tools = mailbox.tool_names()?;
+            let listed = tools.iter().filter(|tool| tool.ends_with(&ending)).count();
+            if listed == self.count as usize {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "{listed} of {} are listed",
+                self.count
+            );
+            pause(POLL_INTERVAL);
+        }
     }
 
     /// Stops the server. Returns the durations of calls and of changes.

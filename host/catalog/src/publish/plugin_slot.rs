@@ -36,10 +36,8 @@ pub(crate) struct PluginSlot {
     pub(crate) settles_at: Option<Instant>,
     /// Tracks how long the grant has been unchanged.
     age: Arc<GrantAge>,
-    /// True if the server's rules have changed since the last load.
-    pub(crate) rules_changed: bool,
-    /// True if an approval of the console that was in force at the last load no longer is.
-    pub(crate) is_approval_void: bool,
+    /// The change of the rules since the last load.
+    pub(crate) rules_change: RulesChange,
     /// The time since which the file has been incomplete.
     incomplete_since: Option<Instant>,
     /// True if the file was deleted. The entry stays until the deletion is published, in case the
@@ -47,6 +45,19 @@ pub(crate) struct PluginSlot {
     pub(crate) is_deleted: bool,
     /// True if the first scan found the plugin and its first load has not ended yet.
     pub(crate) is_untried: bool,
+}
+
+/// Change of the server's rules for a plugin since its last load. The later values include the
+/// earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RulesChange {
+    /// They are the same.
+    #[default]
+    None,
+    /// The configuration, the pin of the plugin or its approval changed.
+    Changed,
+    /// An approval of the console that was in force at the last load no longer is.
+    ApprovalVoid,
 }
 
 /// A load in progress.
@@ -116,8 +127,8 @@ impl PluginSlot {
     pub(crate) fn previous_version(&self, cause: LoadCause) -> LoadBaseline {
         LoadBaseline {
             plugin: self.state.plugin.clone(),
-            have_rules_changed: self.rules_changed,
-            is_approval_void: self.is_approval_void,
+            have_rules_changed: self.rules_change != RulesChange::None,
+            is_approval_void: self.rules_change == RulesChange::ApprovalVoid,
             cause,
             grant_age: Arc::clone(&self.age),
         }
@@ -154,8 +165,11 @@ impl PluginSlot {
         if scope == LoadScope::Everything
             && !matches!(result, LoadResult::Failed(LoadError::Gone, _))
         {
-            self.rules_changed = false;
-            self.is_approval_void &= matches!(result, LoadResult::Pending(..));
+            let stays_void = self.rules_change == RulesChange::ApprovalVoid
+                && matches!(result, LoadResult::Pending(..));
+            if !stays_void {
+                self.rules_change = RulesChange::None;
+            }
         }
         match result {
             LoadResult::Loaded(loaded) => match scope {

@@ -19,7 +19,7 @@ use crate::publish::assemble::{PluginState, assemble};
 use crate::publish::catalog::CatalogPublisher;
 use crate::publish::folder_log::FolderLog;
 use crate::publish::load_tasks::{FinishedLoad, LoadTasks};
-use crate::publish::plugin_slot::{LoadScope, PluginSlot};
+use crate::publish::plugin_slot::{LoadScope, PluginSlot, RulesChange};
 use crate::publish::publish_schedule::PublishSchedule;
 use crate::publish::snapshot::Snapshot;
 use crate::publish::snapshot_log::SnapshotLog;
@@ -259,7 +259,7 @@ impl FolderReloader {
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted {
-                slot.rules_changed = true;
+                slot.rules_change = slot.rules_change.max(RulesChange::Changed);
                 ids.push(id.clone());
             }
         }
@@ -276,8 +276,12 @@ impl FolderReloader {
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted && (change.is_first || change.plugins.contains(id)) {
-                slot.rules_changed = true;
-                slot.is_approval_void |= change.voided.contains(id);
+                let rules_change = if change.voided.contains(id) {
+                    RulesChange::ApprovalVoid
+                } else {
+                    RulesChange::Changed
+                };
+                slot.rules_change = slot.rules_change.max(rules_change);
                 ids.push(id.clone());
             }
         }
