@@ -1,10 +1,10 @@
 // The server under test, with its own folder, and a client.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** A running server with a folder with these files, and a client. */
@@ -14,6 +14,7 @@ export class Serving {
   #log = [];
   #listeners = [];
   #folder;
+  #server;
   #session;
   #next = 1;
 
@@ -21,12 +22,12 @@ export class Serving {
     const serving = new Serving();
     const folder = mkdtempSync(join(tmpdir(), 'toolbay-console-'));
     serving.#folder = folder;
+    serving.#server = server;
     mkdirSync(join(folder, 'plugins'));
     for (const [name, content] of Object.entries(files)) serving.put(name, content);
     writeFileSync(join(folder, 'toolbay.toml'), config);
-    const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder };
     const args = ['serve', '--http', '127.0.0.1:0', '--config', join(folder, 'toolbay.toml')];
-    const child = spawn(server, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(server, args, { env: serving.#environment(), stdio: ['ignore', 'ignore', 'pipe'] });
     serving.#child = child;
     createInterface(child.stderr).on('line', (line) => {
       serving.#log.push(line);
@@ -39,6 +40,18 @@ export class Serving {
     return serving;
   }
 
+  #environment() {
+    const places = ['XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'].map((name) => [name, this.#folder]);
+    return { ...process.env, ...Object.fromEntries(places) };
+  }
+
+  /** Runs a command for the same folder. Returns its exit code and its output. */
+  run(...args) {
+    const all = [...args, '--config', join(this.#folder, 'toolbay.toml')];
+    const { status, stdout, stderr } = spawnSync(this.#server, all, { env: this.#environment(), encoding: 'utf8' });
+    return { status, said: stdout + stderr };
+  }
+
   /**
    * Puts a file into the plugin folder: `content` is text, or the source of a copy. Replaces an existing file
    * atomically.
@@ -47,6 +60,7 @@ export class Serving {
     const [staged, path] = [join(this.#folder, 'staged'), join(this.#folder, 'plugins', name)];
     if (content.from) cpSync(content.from, staged);
     else writeFileSync(staged, content);
+    mkdirSync(dirname(path), { recursive: true });
     renameSync(staged, path);
   }
 

@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod attacks;
+mod held;
 mod shown;
 pub(crate) mod site;
 mod stdio;

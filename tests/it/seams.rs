@@ -127,7 +127,10 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("policy", &["model"]),
     ("outgoing", &["policy"]),
     ("audit", &["model", "private", "background"]),
-    ("console", &["model", "private", "socket", "background"]),
+    (
+        "console",
+        &["model", "lock", "private", "socket", "background"],
+    ),
     ("otel", &["model", "outgoing"]),
     ("recording", &["model", "background"]),
     ("secrets", &["model", "policy"]),
@@ -151,7 +154,8 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     (
         "catalog",
         &[
-            "model", "settings", "schema", "policy", "secrets", "lock", "sandbox", "confine",
+            "model", "settings", "private", "schema", "policy", "secrets", "lock", "sandbox",
+            "confine",
         ],
     ),
     ("install", &["settings"]),

@@ -8,6 +8,7 @@ use toolbay_model::{CallUsage, Digest, MissingApprovalReason};
 
 use crate::anchor::CrossAnchor;
 use crate::part::LogPart;
+use crate::plugin_record::{PluginRecord, VersionApprovalRecord, digest};
 use crate::recovery::RecoveryReport;
 
 /// Maximum length of the name of a tool, plugin or caller in a line, in bytes.
@@ -84,6 +85,9 @@ pub enum AuditEvent {
         /// The differences.
         reason: String,
     },
+    /// An operator approved a version that was held. The digests without a prefix are those of the
+    /// version in service, if any.
+    VersionApproval(Box<VersionApprovalRecord>),
     /// A plugin was taken out of service because its file was deleted.
     Removed {
         /// The plugin and its last digests.
@@ -213,27 +217,6 @@ pub struct OperatorRecord {
     pub outcome: &'static str,
 }
 
-/// The state of a plugin at the time of an event.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct PluginRecord {
-    /// The id of the plugin, as returned by [`truncate_name`].
-    pub plugin: String,
-    /// SHA-256 of the component; `None` if none is in service.
-    #[serde(
-        rename = "plugin_sha256",
-        serialize_with = "digest",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub digest: Option<Digest>,
-    /// SHA-256 of the text of the grant; `None` if the plugin has no grant.
-    #[serde(
-        rename = "grant_sha256",
-        serialize_with = "digest",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub grant: Option<Digest>,
-}
-
 /// The call that a line refers to.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CallSubject {
@@ -319,11 +302,12 @@ fn is_zero(count: &u64) -> bool {
 
 impl AuditEvent {
     /// The names of all events.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "load",
         "grant",
         "refused",
         "held",
+        "version-approval",
         "removed",
         "call",
         "denied",
@@ -354,6 +338,7 @@ impl AuditEvent {
             | Self::Grant { .. }
             | Self::Refused { .. }
             | Self::Held { .. }
+            | Self::VersionApproval(_)
             | Self::Removed { .. }
             | Self::Call(_)
             | Self::Approval { .. }
@@ -392,6 +377,7 @@ impl AuditEvent {
                         .as_ref()
                         .map_or(0, |plugin| plugin.plugin.len())
             }
+            Self::VersionApproval(approval) => approval.caller.len() + approval.plugin.plugin.len(),
             Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
             Self::Start(_)
             | Self::Stop {}
@@ -442,6 +428,7 @@ impl AuditEvent {
             // The texts of these have their maximum length already.
             Self::Load { .. }
             | Self::Grant { .. }
+            | Self::VersionApproval(_)
             | Self::Removed { .. }
             | Self::Call(_)
             | Self::Approval { .. }
@@ -454,14 +441,6 @@ impl AuditEvent {
             | Self::Rotate { .. }
             | Self::Lost { .. } => self,
         }
-    }
-}
-
-#[expect(clippy::ref_option, reason = "serde passes the field")]
-fn digest<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
-    match digest {
-        Some(digest) => serializer.collect_str(digest),
-        None => serializer.serialize_none(),
     }
 }
 

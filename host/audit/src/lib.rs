@@ -23,6 +23,7 @@ mod line_reader;
 mod merged_lines;
 mod part;
 mod part_writer;
+mod plugin_record;
 mod queue;
 mod recovery;
 mod rejection_series;
@@ -33,13 +34,14 @@ mod writer;
 pub use self::chain::hash;
 pub use self::error::AuditError;
 pub use self::event::{
-    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, PluginRecord,
-    RejectedRecord, truncate_name,
+    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, RejectedRecord,
+    truncate_name,
 };
 pub use self::key::PublicKey;
 pub use self::line_reader::{LineReader, LogLine};
 pub use self::merged_lines::MergedLines;
 pub use self::part::LogPart;
+pub use self::plugin_record::{PluginRecord, VersionApprovalRecord};
 pub use self::queue::{AuditLog, AuditSettings, QueueReservation, WhenFull};
 pub use self::tail::tail;
 pub use self::verify::{PartReport, VerifyFinding, VerifyReport, verify};

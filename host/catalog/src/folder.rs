@@ -1,5 +1,6 @@
 //! The plugin folder: its watcher, its files with their stamps, and where paths in it lead.
 
+pub(crate) mod approval_file;
 pub(crate) mod description_limits;
 pub(crate) mod file_reader;
 pub(crate) mod file_stamp;
@@ -12,4 +13,5 @@ pub(crate) mod plain_tree;
 pub(crate) mod plugin_folder;
 pub(crate) mod resolved_path;
 pub(crate) mod source_digests;
+pub(crate) mod version_approver;
 pub(crate) mod watcher;

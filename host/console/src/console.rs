@@ -19,12 +19,12 @@ use axum::routing::{get, post};
 use self::console_state::ConsoleState;
 pub use self::console_state::RemoteAddress;
 use self::form_handlers::{
-    answer_approval, call_tool, clear_cache, set_plugin_suspended, stop_call,
+    answer_approval, approve_version, call_tool, clear_cache, set_plugin_suspended, stop_call,
 };
 use self::login_handlers::{log_in, log_out, login};
 use self::page_handlers::{
-    approvals, audit, call, calls, calls_csv, calls_json_lines, denied, log, overview, plugin,
-    plugins, tool, tools, unknown_page, waiting,
+    approvals, audit, call, calls, calls_csv, calls_json_lines, denied, held_version, log,
+    overview, plugin, plugins, tool, tools, unknown_page, waiting,
 };
 use self::request_guard::limit_requests;
 use crate::access::ConsoleAccess;
@@ -96,6 +96,7 @@ impl Console {
             .route(&route("/"), get(|| async { see_other(PATH) }))
             .route(&route("/plugins"), get(plugins))
             .route(&route("/plugin"), get(plugin).post(set_plugin_suspended))
+            .route(&route("/held"), get(held_version).post(approve_version))
             .route(&route("/tools"), get(tools))
             .route(&route("/tool"), get(tool).post(call_tool))
             .route(&route("/calls"), get(calls).post(stop_call))

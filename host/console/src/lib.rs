@@ -9,7 +9,8 @@
 //! `form` generates a form from a JSON Schema and parses it. This crate does not depend on
 //! wasmtime, the plugin folder, the configuration file or MCP.
 //!
-//! The console never changes a grant or a permission.
+//! The console never changes a grant or a permission. An operator can approve a version that the lock
+//! file holds back.
 
 mod access;
 mod activity;
@@ -73,8 +74,8 @@ pub use self::running_calls::{CallProgress, RunningCall, RunningCallEntry, Runni
 pub use self::search_query::{SearchMatch, SearchQuery};
 pub use self::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, GrantText,
-    LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
+    HeldPlugin, LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
     PreviousGrant, ServerStatus, ToolDetail, ToolRow, ToolsPage, UsageRow, UsageSummary,
-    WaitingApproval,
+    VersionApproval, VersionApprovalOutcome, WaitingApproval,
 };
 pub use self::socket::{CallControl, OpenedConsole, serve};

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use toolbay_model::Digest;
 
 use crate::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, PluginDetail,
-    PluginRow, ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, HeldPlugin,
+    PluginDetail, PluginRow, ServerStatus, ToolDetail, ToolsPage, VersionApprovalOutcome,
+    WaitingApproval,
 };
 
 /// A user who opened the console.
@@ -34,6 +35,20 @@ pub trait ConsoleOperations: Send + Sync + 'static {
 
     /// Returns the plugin with this id, if it exists.
     fn plugin(&self, id: &str) -> Option<PluginDetail>;
+
+    /// Returns the version of this plugin that the lock file holds back, if there is one. Compares
+    /// texts of at most a few megabytes.
+    fn held_version(&self, plugin: &str) -> Option<HeldPlugin>;
+
+    /// Approves the held version of a plugin for the viewer, if its digest is `version` and that of
+    /// the pin in the lock file is `base`.
+    fn approve_version(
+        &self,
+        viewer: &ConsoleViewer,
+        plugin: &str,
+        base: Option<Digest>,
+        version: Digest,
+    ) -> BoxFuture<'static, VersionApprovalOutcome>;
 
     /// Returns at most `max_count` tools that match `search`, after skipping the first `offset`. See
     /// [`SearchQuery`](crate::SearchQuery).

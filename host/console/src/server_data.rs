@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolbay_lock::{VersionDifference, WarningSigns};
 use toolbay_model::{CallUsage, Digest, JsonText};
 
 /// The state of the whole server.
@@ -58,6 +59,8 @@ pub struct PluginRow {
     pub status: PluginStatus,
     /// The purpose of the plugin, as stated in its file.
     pub purpose: Option<String>,
+    /// True if the lock file holds back the version in its files.
+    pub is_held: bool,
     /// Number of its tools.
     pub tools: usize,
     /// Reasons that the current file is not in service, and warnings about it.
@@ -97,6 +100,47 @@ pub struct PluginDetail {
     pub disabled: Vec<(String, Duration)>,
     /// True if the plugin can be suspended: it is in service and has code.
     pub can_suspend: bool,
+    /// The approval of the version in service, if it was approved in the console.
+    pub approval: Option<VersionApproval>,
+}
+
+/// Approval of a version in the console.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionApproval {
+    /// The name of the operator.
+    pub by: String,
+    /// Time of the approval.
+    pub at: SystemTime,
+}
+
+/// A version of a plugin that the lock file holds back.
+#[derive(Clone, Debug)]
+pub struct HeldPlugin {
+    /// The id of the plugin.
+    pub id: String,
+    /// Digest of the pin in the lock file; `None` if it has none.
+    pub base: Option<Digest>,
+    /// Digest of the pin of the held version.
+    pub version: Digest,
+    /// The difference between the pin and the version.
+    pub difference: VersionDifference,
+    /// The signs that the version may deceive a model or a user.
+    pub signs: WarningSigns,
+    /// True if another version is in service.
+    pub is_served: bool,
+    /// Reason why the version cannot be approved in the console, as a clause.
+    pub obstacle: Option<String>,
+}
+
+/// The outcome of approving a held version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionApprovalOutcome {
+    /// The version is approved, and is put into service soon.
+    Done,
+    /// No such version is held: the files or the lock file have changed since.
+    Changed,
+    /// The version was not approved, for this reason, a clause.
+    Refused(String),
 }
 
 /// The file of a plugin's component.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use toolbay_model::Digest;
 use toolbay_model::text::is_visible;
@@ -107,6 +108,14 @@ impl LockFile {
         Ok(Self {
             plugins: plugins.collect::<Result<_, LockFileError>>()?,
         })
+    }
+
+    /// Returns the digest of a pin of the plugin `id`: SHA-256 of its part of a lock file. Pins have
+    /// equal digests only if they are equal and of the same plugin.
+    pub fn pin_digest(id: &str, pin: &PluginPin) -> Digest {
+        let mut text = String::new();
+        render_plugin(&mut text, id, pin);
+        Digest::new(Sha256::digest(text).into())
     }
 
     /// Returns the text of the file. Equal lock files have equal texts.

@@ -38,7 +38,7 @@ use std::path::PathBuf;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{ApprovalSetting, Approver};
+use toolbay_catalog::{ApprovalFile, ApprovalSetting, Approver};
 use toolbay_model::setting::positive;
 use toolbay_model::{LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_state::StateDatabase;
@@ -227,6 +227,14 @@ impl Config {
     /// Returns the directory for the charts of the console. `None` if state is off.
     pub(crate) fn console_history_folder(&self) -> Option<PathBuf> {
         Some(self.state.folder(&self.plugins)?.join(CONSOLE_FOLDER))
+    }
+
+    /// Returns the file with the versions that operators approved in the console. `None` if state is
+    /// off, or if only the lock file counts.
+    pub(crate) fn approval_file(&self) -> Option<ApprovalFile> {
+        self.state
+            .approval_file(&self.plugins)
+            .filter(|_| !self.locked)
     }
 
     /// Returns the directory with the key of request states. `None` if the key is not stored.

@@ -11,6 +11,7 @@ mod cancel;
 mod close;
 mod curves;
 mod fairness;
+mod lock;
 mod native;
 mod peers;
 mod plugin;
@@ -80,6 +81,8 @@ enum Bench {
     Curves(curves::Options),
     /// What a plugin costs: until it is offered the first time and later, and for each call
     Plugin(OfPlugin),
+    /// What the lock file costs: calls and changes of plugins with `lock.mode` `hold` and `off`, in turn
+    Lock(OfLock),
     /// Serve the requests that `requests` measures, until standard input ends
     #[command(hide = true)]
     Site,
@@ -187,6 +190,18 @@ struct OfPlugin {
     rounds: u32,
 }
 
+/// How to measure the lock file.
+#[derive(Args)]
+struct OfLock {
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    what: lock::Options,
+    /// How many rounds to measure, one after the other
+    #[arg(long, default_value_t = 10)]
+    rounds: u32,
+}
+
 /// How to measure honest clients beside hostile ones.
 #[derive(Args)]
 struct Beside {
@@ -215,6 +230,7 @@ fn main() -> ExitCode {
         Bench::Peers(options) => peers::run(&options),
         Bench::Curves(options) => curves::run(&options),
         Bench::Plugin(options) => of_plugin(&options),
+        Bench::Lock(options) => of_lock(&options),
         Bench::Site => requests::serve_site(),
     })
 }
@@ -264,6 +280,17 @@ fn of_plugin(options: &OfPlugin) -> Result<()> {
     let json: Vec<_> = all.iter().map(plugin::Costs::json).collect();
     let how = "a new server twice and 51 calls, medians,";
     subject.print(load, options.rounds, &json, &plugin::table(&all), how)
+}
+
+fn of_lock(options: &OfLock) -> Result<()> {
+    let subject = &options.subject;
+    let server = subject.program(&mut WorkspaceBuilder::new(&CargoWorkspace::load()?))?;
+    let load = process_usage::load_average()?;
+    say("calls and changed plugins with and without a lock file");
+    let rows = lock::measure(&server, &options.what, options.rounds)?;
+    let json: Vec<_> = rows.iter().map(Row::json).collect();
+    let how = options.what.words();
+    subject.print(load, options.rounds, &json, &row::table(&rows), &how)
 }
 
 fn beside_strangers(options: &Beside) -> Result<()> {

@@ -18,20 +18,20 @@ use crate::support::{
 };
 
 /// The plugins and the runtime folder of a user who runs a client and opens a console.
-struct User {
-    folder: Folder,
+pub(super) struct User {
+    pub(super) folder: Folder,
     session: tempfile::TempDir,
 }
 
 impl User {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
         let session = tempfile::tempdir().unwrap();
         fs::set_permissions(session.path(), fs::Permissions::from_mode(0o700)).unwrap();
         Self { folder, session }
     }
 
-    fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
+    pub(super) fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
         // This home is not shared with other tests.
         let own = self.session.path().to_str().unwrap();
         ToolbayCommand::new(&self.folder)
@@ -42,13 +42,25 @@ impl User {
 
     /// Starts a server and completes the handshake as a client that supports forms.
     fn serve(&self, args: &[&str]) -> StdioServer {
+        let mut server = self.connect(args);
+        server.wait_for_tool("echo");
+        server
+    }
+
+    /// Starts a server that offers this tool.
+    pub(super) fn serve_with(&self, tool: &str) -> StdioServer {
+        let mut server = self.connect(&[]);
+        server.wait_for_tool(tool);
+        server
+    }
+
+    fn connect(&self, args: &[&str]) -> StdioServer {
         let mut server = StdioServer::run(self.toolbay(&[&["serve"][..], args].concat()));
         let client = json!({"name": "test", "version": "1"});
         let capabilities = json!({"elicitation": {"form": {}}});
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
         server.result("initialize", hello);
         server.notify("notifications/initialized", json!({}));
-        server.wait_for_tool("echo");
         server
     }
 
@@ -66,7 +78,7 @@ impl User {
 }
 
 /// `toolbay console` and a browser that has opened the printed address.
-struct ConsoleCommand {
+pub(super) struct ConsoleCommand {
     command: Child,
     printed: BufReader<ChildStdout>,
     /// The address on which it listens, such as `127.0.0.1:4711`.
@@ -75,7 +87,7 @@ struct ConsoleCommand {
 }
 
 impl ConsoleCommand {
-    fn start(user: &User, args: &[&str]) -> Self {
+    pub(super) fn start(user: &User, args: &[&str]) -> Self {
         let (mut command, _) = user
             .toolbay(&[&["console"][..], args].concat())
             .into_parts();
@@ -103,7 +115,7 @@ impl ConsoleCommand {
         }
     }
 
-    fn request(
+    pub(super) fn request(
         &self,
         method: &str,
         path: &str,
@@ -124,7 +136,7 @@ impl ConsoleCommand {
         HttpResponse::read(stream)
     }
 
-    fn post(&self, path: &str, cookie: &str, form: &[(&str, &str)]) -> HttpResponse {
+    pub(super) fn post(&self, path: &str, cookie: &str, form: &[(&str, &str)]) -> HttpResponse {
         let origin = format!("http://{}", self.address);
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
         self.request(
@@ -136,11 +148,11 @@ impl ConsoleCommand {
     }
 
     /// Opens the console with the printed token and returns the cookie.
-    fn enter(&self) -> Option<String> {
+    pub(super) fn enter(&self) -> Option<String> {
         cookie(&self.post("/console/login", "", &[("token", &self.token)]))
     }
 
-    fn page(&self, cookie: &str, path: &str) -> String {
+    pub(super) fn page(&self, cookie: &str, path: &str) -> String {
         let got = self.request("GET", &format!("/console{path}"), &[("Cookie", cookie)], "");
         assert_eq!(got.status, 200, "{path}");
         got.text()

@@ -31,6 +31,7 @@ events! {
         grant: None,
         reason: String::new(),
     },
+    AuditEvent::VersionApproval(_) => AuditEvent::VersionApproval(Box::default()),
     AuditEvent::Removed { .. } => AuditEvent::Removed { plugin: PluginRecord::default() },
     AuditEvent::Call(_) => AuditEvent::Call(Box::default()),
     AuditEvent::Denied { .. } => AuditEvent::Denied {

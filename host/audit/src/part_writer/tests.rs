@@ -2,7 +2,7 @@
 
 use super::previous_end::find_last_line;
 use super::*;
-use crate::event::PluginRecord;
+use crate::plugin_record::PluginRecord;
 use crate::verify::{VerifyReport, verify};
 
 /// Creates an event with this text.

@@ -3,8 +3,8 @@
 use std::thread;
 
 use super::*;
-use crate::event::PluginRecord;
 use crate::line_reader::LineReader;
+use crate::plugin_record::PluginRecord;
 use crate::verify::verify;
 
 fn event(text: &str) -> AuditEvent {

@@ -1,6 +1,9 @@
 //! Reasons why a file cannot currently be loaded.
 
-use toolbay_model::{CallError, Limit};
+use std::sync::Arc;
+
+use toolbay_lock::{LockFile, PluginPin, VersionDifference};
+use toolbay_model::{CallError, Digest, Limit};
 
 use crate::folder::source_digests::SourceDigests;
 
@@ -15,7 +18,7 @@ pub enum LoadError {
     /// The file cannot be a plugin. The text is the reason, in one line.
     Refused(String),
     /// The version differs from the lock file and is not put into service.
-    Held(HeldVersion),
+    Held(Arc<HeldVersion>),
     /// Loading failed for a reason that may pass without a change to the file. The load is retried.
     Transient(String),
 }
@@ -27,6 +30,40 @@ pub struct HeldVersion {
     pub reason: String,
     /// Digests of the sources of the version.
     pub digests: SourceDigests,
+    /// Digest of the pin that the version was compared with; `None` if the lock file has none.
+    pub base: Option<Digest>,
+    /// Digest of the pin of the version.
+    pub version: Digest,
+    /// The pin that the version was compared with.
+    pinned: Option<PluginPin>,
+    /// The pin of the version. Its size is bounded, as that of what a version in service offers.
+    pin: PluginPin,
+}
+
+impl HeldVersion {
+    pub(crate) fn new(
+        id: &str,
+        pinned: Option<&PluginPin>,
+        pin: PluginPin,
+        reason: String,
+    ) -> Self {
+        Self {
+            reason,
+            digests: SourceDigests {
+                component: pin.component,
+                grant: pin.grant,
+            },
+            base: pinned.map(|pinned| LockFile::pin_digest(id, pinned)),
+            version: LockFile::pin_digest(id, &pin),
+            pinned: pinned.cloned(),
+            pin,
+        }
+    }
+
+    /// Returns how the version differs from the lock file.
+    pub fn difference(&self) -> VersionDifference {
+        VersionDifference::new(self.pinned.as_ref(), &self.pin)
+    }
 }
 
 impl LoadError {

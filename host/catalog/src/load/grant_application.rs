@@ -60,6 +60,19 @@ impl AppliedGrant {
         })
     }
 
+    /// Returns the version for a comparison: without its secrets, mounts and connections, so that
+    /// nothing in the grant is used. It must not be published.
+    pub(crate) fn for_comparison(
+        environment: &LoadEnvironment,
+        id: String,
+        granted: GrantedComponent,
+    ) -> Plugin {
+        let GrantedComponent { component, grant } = granted;
+        let rules = environment.rules.current();
+        let (terms, _) = rules.clamp_grant(&component, grant, GrantSecrets::default());
+        Plugin::new(id, component, Arc::default(), terms)
+    }
+
     /// Applies a grant that has no more secrets than the version in service, and reuses their
     /// values. Blocks.
     pub(crate) fn with_previous_secrets(

@@ -40,6 +40,8 @@ pub(crate) struct LoadBaseline {
     pub(crate) plugin: Option<Arc<Plugin>>,
     /// True if the server's rules have changed since that version was loaded.
     pub(crate) have_rules_changed: bool,
+    /// True if that version was approved in the console, and the approval is no longer in force.
+    pub(crate) is_approval_void: bool,
     /// The cause of the load.
     pub(crate) cause: LoadCause,
     /// Time since which the grant has been unchanged.
@@ -67,6 +69,8 @@ pub(crate) enum FallbackVersion {
     Unchanged,
     /// The component in service with the new grant, or under the new rules.
     Regranted(LoadOutcome),
+    /// An approved version, which replaces the one in service, if there is one.
+    Approved(LoadOutcome),
     /// No version: the change cannot be applied to the version in service.
     NoVersion,
 }

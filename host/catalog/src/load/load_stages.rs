@@ -16,6 +16,7 @@ use crate::component::load_environment::LoadEnvironment;
 use crate::component::loaded_component::LoadedComponent;
 use crate::component::refusal_cache::RefusalCache;
 use crate::component::source_reader::SourceReader;
+use crate::folder::folder_lock::LockRules;
 use crate::folder::grant_age::GrantAge;
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
@@ -27,7 +28,8 @@ use crate::load::load_result::{LoadCause, LoadOutcome};
 use crate::load::plain_file_reader::PlainFileReader;
 use crate::load::plugin_reader::{ComponentInput, LoadContext, PluginInput, PluginReader};
 use crate::load::secret_fetcher::SecretFetcher;
-use crate::load::version_check::{approve_parts, check_grant, check_version};
+use crate::load::version_check::{approve_parts, check_version, hold, is_grant_held};
+use crate::rules::grant::Grant;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
 
@@ -185,8 +187,13 @@ impl LoadStages {
         files: Option<&PluginFiles>,
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
-        check_grant(self.environment.lock.rules().as_ref(), id, &granted)?;
-        let secrets = self.secrets.fetch(id, &granted.grant).await?;
+        let rules = self.environment.lock.rules();
+        // Secrets are fetched only for an approved grant: a program of the grant may print them.
+        let secrets = if is_grant_held(rules.as_ref(), id, &granted.grant) {
+            None
+        } else {
+            Some(self.secrets.fetch(id, &granted.grant).await?)
+        };
         let environment = self.environment.clone();
         let reader = Arc::clone(&self.plain_files);
         let id = id.to_owned();
@@ -202,17 +209,23 @@ impl LoadStages {
         // mounted folders can block.
         run_blocking("applying its grant", move || {
             let _permit = permit;
-            let applied = AppliedGrant::new(&environment, id, granted, secrets)?;
-            let plain = match &files {
-                Some(files) => reader.read(&applied.plugin, files, &previous)?,
-                None => previous,
+            let read_plain = |plugin: &Plugin| match &files {
+                Some(files) => reader.read(plugin, files, &previous),
+                None => Ok(Arc::clone(&previous)),
             };
+            if let (Some(rules), None) = (&rules, &secrets) {
+                let held = AppliedGrant::for_comparison(&environment, id, granted);
+                return Err(hold(rules, &held.with_files(read_plain(&held)?)));
+            }
+            let secrets = secrets.unwrap_or_default();
+            let applied = AppliedGrant::new(&environment, id, granted, secrets)?;
+            let plain = read_plain(&applied.plugin)?;
             check_version(environment.lock.rules().as_ref(), applied.with_files(plain))
         })
         .await
     }
 
-    /// Loads the approved version of a plugin whose files were held, if its component is in use or in
+    /// Loads an approved version of a plugin whose files were held, if its component is in use or in
     /// the compile cache and its grant is the approved one. Plain files that were not approved are
     /// left out.
     pub(crate) async fn load_approved(
@@ -222,12 +235,32 @@ impl LoadStages {
         age: &Arc<GrantAge>,
     ) -> Option<LoadOutcome> {
         let rules = self.environment.lock.rules()?;
-        let pinned = rules.file.plugins.get(id)?;
         let grant = self.read_grant(id, age).await.ok()?.grant;
-        if grant.digest != pinned.grant {
-            return None;
+        for accepted in rules.accepted_sources(id) {
+            if grant.digest != accepted.grant {
+                continue;
+            }
+            let component = accepted.component;
+            let approved = self
+                .load_parts(&rules, id, files, component, grant.clone())
+                .await;
+            if approved.is_some() {
+                return approved;
+            }
         }
-        let granted = match pinned.component {
+        None
+    }
+
+    /// Loads the approved parts of a plugin with this component and an approved grant.
+    async fn load_parts(
+        &self,
+        rules: &LockRules,
+        id: &str,
+        files: &PluginFiles,
+        component: Option<Digest>,
+        grant: Grant,
+    ) -> Option<LoadOutcome> {
+        let granted = match component {
             Some(digest) => {
                 let component = self.find_component(id, digest).await?;
                 GrantedComponent::check(id, component, grant).await.ok()?
@@ -238,7 +271,7 @@ impl LoadStages {
         let environment = self.environment.clone();
         let reader = Arc::clone(&self.plain_files);
         let _permit = reader.acquire(files).await;
-        let (id, files) = (id.to_owned(), files.clone());
+        let (id, files, rules) = (id.to_owned(), files.clone(), rules.clone());
         let approved = run_blocking("applying its grant", move || {
             let applied = AppliedGrant::new(&environment, id, granted, secrets)?;
             let plain = reader.read(&applied.plugin, &files, &PlainFiles::default())?;

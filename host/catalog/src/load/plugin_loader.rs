@@ -11,9 +11,11 @@ use toolbay_secrets::ProgramRunner;
 
 use crate::component::blocking_work::run_blocking;
 use crate::component::load_environment::LoadEnvironment;
+use crate::folder::approval_file::ApprovalFile;
 use crate::folder::folder_lock::{FolderLock, LockChange, LockMode};
 use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::{self, FolderListing, PluginFiles};
+use crate::folder::version_approver::VersionApprover;
 use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
 use crate::load::load_stages::LoadStages;
 use crate::load::plugin_reader::LoadContext;
@@ -37,7 +39,8 @@ impl PluginLoader {
         Self::with_folder_lock(sandbox, rules, folder, FolderLock::off())
     }
 
-    /// Like [`PluginLoader::new`], with the lock file of the folder, if there is one. Blocks.
+    /// Like [`PluginLoader::new`], with the lock file of the folder, if there is one, and the versions
+    /// that operators approved in the console. Blocks.
     ///
     /// # Errors
     ///
@@ -48,8 +51,9 @@ impl PluginLoader {
         rules: LoadPolicy,
         folder: PathBuf,
         mode: LockMode,
+        approvals: Option<ApprovalFile>,
     ) -> Result<Self, String> {
-        let lock = FolderLock::open(&folder, mode)?;
+        let lock = FolderLock::open(&folder, mode, approvals)?;
         Ok(Self::with_folder_lock(sandbox, rules, folder, lock))
     }
 
@@ -97,6 +101,20 @@ impl PluginLoader {
     /// Returns the rules, which can be replaced while plugins are loaded.
     pub fn rules(&self) -> Arc<LiveRules> {
         Arc::clone(&self.stages.environment.rules)
+    }
+
+    /// Returns what approves held versions for an operator of the console.
+    pub fn approver(&self) -> VersionApprover {
+        let environment = &self.stages.environment;
+        VersionApprover::new(
+            Arc::clone(&environment.lock),
+            Arc::clone(&environment.folder),
+        )
+    }
+
+    /// Waits until an operator has approved a version.
+    pub(crate) async fn wait_for_approval(&self) {
+        self.stages.environment.lock.wait_for_approval().await;
     }
 
     /// Waits until the rules have been replaced.
@@ -192,7 +210,7 @@ impl PluginLoader {
                 Err(error @ LoadError::Held(_)) => {
                     let approved = stages.load_approved(&id, &files, &before.grant_age).await;
                     let version =
-                        approved.map_or(FallbackVersion::Unchanged, FallbackVersion::Regranted);
+                        approved.map_or(FallbackVersion::Unchanged, FallbackVersion::Approved);
                     LoadResult::Failed(error, version)
                 }
                 Err(error) => LoadResult::Failed(error, FallbackVersion::Unchanged),
@@ -205,9 +223,18 @@ impl PluginLoader {
             before: &before,
             previous,
         };
-        match update.load().await {
+        let result = match update.load().await {
             Ok(result) => result,
             Err(failure) => fall_back(update, failure).await,
+        };
+        match result {
+            LoadResult::Failed(error @ LoadError::Held(_), FallbackVersion::NoVersion) => {
+                let approved = stages.load_approved(&id, &files, &before.grant_age).await;
+                let version =
+                    approved.map_or(FallbackVersion::NoVersion, FallbackVersion::Approved);
+                LoadResult::Failed(error, version)
+            }
+            result => result,
         }
     }
 

@@ -7,57 +7,35 @@ use toolbay_model::Digest;
 
 use crate::folder::folder_lock::LockRules;
 use crate::folder::load_error::{HeldVersion, LoadError};
-use crate::folder::source_digests::SourceDigests;
 use crate::load::grant_application::AppliedGrant;
-use crate::load::granted_component::GrantedComponent;
 use crate::load::load_result::LoadOutcome;
+use crate::rules::grant::Grant;
 use crate::version::plain_files::PlainFiles;
 use crate::version::plugin::Plugin;
-use crate::version::version_pin::{CONTENT_FIELD, VersionPin, permission_lines, prompt_file_name};
+use crate::version::version_pin::{CONTENT_FIELD, VersionPin, prompt_file_name};
 
 /// Start of the message about a version that differs from its pin.
 const DIFFERENCE_PREFIX: &str = "it differs from";
 
-/// Compares a grant with its pin before anything in it is used, such as a program that prints a
-/// secret or a mounted folder.
-///
-/// # Errors
-///
-/// The grant differs, and `rules` hold such versions.
-pub(crate) fn check_grant(
-    rules: Option<&LockRules>,
-    id: &str,
-    granted: &GrantedComponent,
-) -> Result<(), LoadError> {
-    let Some(LockRules { file, holds: true }) = rules else {
-        return Ok(());
-    };
-    let GrantedComponent { component, grant } = granted;
-    let pinned = file.plugins.get(id);
-    if pinned.is_some_and(|pinned| pinned.grant == grant.digest) {
-        return Ok(());
-    }
-    let component = component.code.is_some().then_some(component.digest);
-    let version = PluginPin {
-        component,
-        grant: grant.digest,
-        permissions: permission_lines(grant),
-        ..pinned.cloned().unwrap_or_default()
-    };
-    let difference = VersionDifference::new(pinned, &version);
-    let digests = SourceDigests {
-        component,
-        grant: grant.digest,
-    };
-    Err(held(id, &difference, digests))
+/// Returns whether a grant is held: it is neither that of the pinned version nor that of an approved
+/// one. Nothing in it may be used then, such as a program that prints a secret or a mounted folder.
+pub(crate) fn is_grant_held(rules: Option<&LockRules>, id: &str, grant: &Grant) -> bool {
+    rules.is_some_and(|rules| rules.holds && !rules.accepts_grant(id, grant.digest))
 }
 
-fn held(id: &str, difference: &VersionDifference, digests: SourceDigests) -> LoadError {
-    let how = difference_message(id, difference);
-    LoadError::Held(HeldVersion {
-        reason: format!("{how}, and `toolbay lock {id}` approves it"),
-        digests,
-    })
+/// Returns the error for a version that is held. Blocks, because it reads the plain files.
+pub(crate) fn hold(rules: &LockRules, plugin: &Plugin) -> LoadError {
+    match VersionPin::new(plugin) {
+        Ok(version) => held(rules, &plugin.id, version.pin),
+        Err(error) => error,
+    }
+}
+
+fn held(rules: &LockRules, id: &str, version: PluginPin) -> LoadError {
+    let pinned = rules.file.plugins.get(id);
+    let how = difference_message(id, &VersionDifference::new(pinned, &version));
+    let reason = format!("{how}, and `toolbay lock {id}` approves it");
+    LoadError::Held(Arc::new(HeldVersion::new(id, pinned, version, reason)))
 }
 
 /// Compares a loaded version with its pin. Blocks, because it reads the plain files.
@@ -69,7 +47,7 @@ pub(crate) fn check_version(
     rules: Option<&LockRules>,
     outcome: LoadOutcome,
 ) -> Result<LoadOutcome, LoadError> {
-    let Some(LockRules { file, holds }) = rules else {
+    let Some(rules) = rules else {
         return Ok(outcome);
     };
     let LoadOutcome {
@@ -79,15 +57,15 @@ pub(crate) fn check_version(
     remarks.retain(|remark| !remark.starts_with(DIFFERENCE_PREFIX));
     let version = VersionPin::new(&plugin)?;
     let id = &plugin.id;
-    let difference = VersionDifference::new(file.plugins.get(id), &version.pin);
-    if !difference.is_empty() {
-        if *holds {
-            return Err(held(id, &difference, plugin.source_digests()));
+    if !rules.accepts(id, &version.pin) {
+        if rules.holds {
+            return Err(held(rules, id, version.pin));
         }
+        let difference = VersionDifference::new(rules.file.plugins.get(id), &version.pin);
         remarks.push(difference_message(id, &difference));
         return Ok(LoadOutcome { plugin, remarks });
     }
-    let plugin = if *holds && !plugin.files.resources.is_empty() {
+    let plugin = if rules.holds && !plugin.files.resources.is_empty() {
         Arc::new(with_required_contents(&plugin, &version))
     } else {
         plugin
@@ -120,6 +98,7 @@ pub(crate) fn approve_parts(
     }
     let component_rules = LockRules {
         file: Arc::new(file),
+        approvals: Arc::default(),
         holds: true,
     };
     check_version(Some(&component_rules), applied.with_files(Arc::default()))

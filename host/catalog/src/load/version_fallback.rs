@@ -22,7 +22,9 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         // The component is deleted, regardless of the grant.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
-    if matches!(error, LoadError::Held(_)) && !update.is_pinned() {
+    if update.before.is_approval_void
+        || matches!(error, LoadError::Held(_)) && !update.has_approved_version()
+    {
         // The version in service is not an approved one either.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }

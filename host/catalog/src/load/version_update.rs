@@ -162,10 +162,10 @@ impl VersionUpdate<'_> {
         .await
     }
 
-    /// Returns whether the lock file has the plugin.
-    pub(crate) fn is_pinned(self) -> bool {
+    /// Returns whether a version of the plugin is approved: in the lock file or in the console.
+    pub(crate) fn has_approved_version(self) -> bool {
         let rules = self.stages.environment.lock.rules();
-        rules.is_some_and(|rules| rules.file.plugins.contains_key(self.id))
+        rules.is_some_and(|rules| !rules.accepted_sources(self.id).is_empty())
     }
 
     fn occasion(self) -> LoadContext {

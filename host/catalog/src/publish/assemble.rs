@@ -10,7 +10,7 @@ use toolbay_sandbox::PluginContext;
 
 use crate::definition::fingerprint::DefinitionFingerprint;
 use crate::definition::view::ViewOwners;
-use crate::folder::source_digests::SourceDigests;
+use crate::folder::load_error::HeldVersion;
 use crate::publish::name_compatibility::name_notes;
 use crate::publish::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport};
 use crate::publish::snapshot::Snapshot;
@@ -36,8 +36,8 @@ pub struct PluginState {
     pub problem: Option<String>,
     /// Warnings about the version in service, such as clamped limits.
     pub remarks: Vec<String>,
-    /// Digests of the sources of the version that the lock file holds back, if any.
-    pub held_digests: Option<SourceDigests>,
+    /// The version that the lock file holds back, if any.
+    pub held: Option<Arc<HeldVersion>>,
     /// The time at which it was loaded, and its previous grant.
     pub history: VersionHistory,
 }
@@ -88,7 +88,7 @@ pub fn assemble(entries: &BTreeMap<String, PluginState>, complete: bool) -> Snap
                 .as_ref()
                 .map(|plugin| grant_report(&plugin.terms)),
             source_digests: entry.plugin.as_ref().map(|plugin| plugin.source_digests()),
-            held_digests: entry.held_digests,
+            held: entry.held.clone(),
             version: entry.plugin.clone(),
             history: entry.history.clone(),
         };

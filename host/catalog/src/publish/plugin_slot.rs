@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::folder::grant_age::GrantAge;
-use crate::folder::load_error::{HeldVersion, LoadError};
+use crate::folder::load_error::LoadError;
 use crate::folder::plugin_folder::PluginFiles;
 use crate::load::load_result::{FallbackVersion, LoadBaseline, LoadCause, LoadOutcome, LoadResult};
 use crate::publish::assemble::PluginState;
@@ -36,8 +36,8 @@ pub(crate) struct PluginSlot {
     pub(crate) settles_at: Option<Instant>,
     /// Tracks how long the grant has been unchanged.
     age: Arc<GrantAge>,
-    /// True if the server's rules have changed since the last load.
-    pub(crate) rules_changed: bool,
+    /// The change of the rules since the last load.
+    pub(crate) rules_change: RulesChange,
     /// The time since which the file has been incomplete.
     incomplete_since: Option<Instant>,
     /// True if the file was deleted. The entry stays until the deletion is published, in case the
@@ -45,6 +45,19 @@ pub(crate) struct PluginSlot {
     pub(crate) is_deleted: bool,
     /// True if the first scan found the plugin and its first load has not ended yet.
     pub(crate) is_untried: bool,
+}
+
+/// Change of the server's rules for a plugin since its last load. The later values include the
+/// earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RulesChange {
+    /// They are the same.
+    #[default]
+    None,
+    /// The configuration, the pin of the plugin or its approval changed.
+    Changed,
+    /// An approval of the console that was in force at the last load no longer is.
+    ApprovalVoid,
 }
 
 /// A load in progress.
@@ -97,6 +110,7 @@ impl PluginSlot {
                 .as_ref()
                 .is_none_or(|load| load.scope == LoadScope::PlainFiles)
             && self.retry.is_none()
+            && self.state.held.is_none()
             && self
                 .files
                 .as_ref()
@@ -113,7 +127,8 @@ impl PluginSlot {
     pub(crate) fn previous_version(&self, cause: LoadCause) -> LoadBaseline {
         LoadBaseline {
             plugin: self.state.plugin.clone(),
-            have_rules_changed: self.rules_changed,
+            have_rules_changed: self.rules_change != RulesChange::None,
+            is_approval_void: self.rules_change == RulesChange::ApprovalVoid,
             cause,
             grant_age: Arc::clone(&self.age),
         }
@@ -150,7 +165,11 @@ impl PluginSlot {
         if scope == LoadScope::Everything
             && !matches!(result, LoadResult::Failed(LoadError::Gone, _))
         {
-            self.rules_changed = false;
+            let stays_void = self.rules_change == RulesChange::ApprovalVoid
+                && matches!(result, LoadResult::Pending(..));
+            if !stays_void {
+                self.rules_change = RulesChange::None;
+            }
         }
         match result {
             LoadResult::Loaded(loaded) => match scope {
@@ -187,6 +206,13 @@ impl PluginSlot {
                         plugin = id,
                         "the version in service stays, under the changed grant or settings"
                     );
+                }
+                changes
+            }
+            FallbackVersion::Approved(approved) => {
+                let changes = self.apply_terms(approved);
+                if changes {
+                    tracing::info!(plugin = id, "the approved version is put into service");
                 }
                 changes
             }
@@ -246,7 +272,7 @@ impl PluginSlot {
             plugin: Some(plugin),
             problem: None,
             remarks,
-            held_digests: None,
+            held: None,
             history,
         };
         true
@@ -288,18 +314,15 @@ impl PluginSlot {
                 log_refusal(id, has_previous, &why);
                 self.state.problem = Some(why);
             }
-            LoadError::Held(HeldVersion { reason, digests }) => {
+            LoadError::Held(held) => {
                 self.incomplete_since = None;
                 self.retry = None;
-                let digests = Some(digests);
-                if self.state.problem.as_ref() == Some(&reason)
-                    && self.state.held_digests == digests
-                {
+                if self.state.held.as_ref() == Some(&held) {
                     return false;
                 }
-                log_held(id, has_previous, &reason);
-                self.state.problem = Some(reason);
-                self.state.held_digests = digests;
+                log_held(id, has_previous, &held.reason);
+                self.state.problem = Some(held.reason.clone());
+                self.state.held = Some(held);
                 return true;
             }
             LoadError::Transient(why) => {
@@ -315,7 +338,7 @@ impl PluginSlot {
                 self.state.problem = Some(why);
             }
         }
-        self.state.held_digests = None;
+        self.state.held = None;
         true
     }
 

@@ -19,7 +19,7 @@ use crate::publish::assemble::{PluginState, assemble};
 use crate::publish::catalog::CatalogPublisher;
 use crate::publish::folder_log::FolderLog;
 use crate::publish::load_tasks::{FinishedLoad, LoadTasks};
-use crate::publish::plugin_slot::{LoadScope, PluginSlot};
+use crate::publish::plugin_slot::{LoadScope, PluginSlot, RulesChange};
 use crate::publish::publish_schedule::PublishSchedule;
 use crate::publish::snapshot::Snapshot;
 use crate::publish::snapshot_log::SnapshotLog;
@@ -107,6 +107,9 @@ impl FolderReloader {
                 () = sleep_until_due(due) => {}
                 () = sleep_until_due(retry) => self.start_due_retries(),
                 () = loader.wait_for_rules_change() => self.apply_rules(),
+                () = loader.wait_for_approval() => {
+                    self.scan(&FolderChanges::default(), watcher.as_mut()).await;
+                }
                 _ = scans.tick() => self.scan(&FolderChanges::default(), watcher.as_mut()).await,
             }
         }
@@ -256,7 +259,7 @@ impl FolderReloader {
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted {
-                slot.rules_changed = true;
+                slot.rules_change = slot.rules_change.max(RulesChange::Changed);
                 ids.push(id.clone());
             }
         }
@@ -265,13 +268,20 @@ impl FolderReloader {
         }
     }
 
-    /// Compares plugins with the lock file again because it has changed.
+    /// Compares plugins again because their pins or their approvals have changed.
     fn compare_with_lock(&mut self, change: &LockChange) {
-        tracing::info!("{LOCK_FILE_NAME} was read");
+        if change.has_new_pins {
+            tracing::info!("{LOCK_FILE_NAME} was read");
+        }
         let mut ids = Vec::new();
         for (id, slot) in &mut self.slots {
             if !slot.is_deleted && (change.is_first || change.plugins.contains(id)) {
-                slot.rules_changed = true;
+                let rules_change = if change.voided.contains(id) {
+                    RulesChange::ApprovalVoid
+                } else {
+                    RulesChange::Changed
+                };
+                slot.rules_change = slot.rules_change.max(rules_change);
                 ids.push(id.clone());
             }
         }

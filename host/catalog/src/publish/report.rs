@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use toolbay_model::{GrantEnd, LimitValue, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
+use crate::folder::load_error::HeldVersion;
 use crate::folder::source_digests::SourceDigests;
 use crate::publish::version_history::VersionHistory;
 use crate::rules::approval::RequiredApproval;
@@ -50,9 +51,9 @@ pub struct PluginReport {
     /// The digests of the sources of the plugin in service.
     #[serde(skip)]
     pub source_digests: Option<SourceDigests>,
-    /// The digests of the sources of the version that the lock file holds back, if any.
+    /// The version that the lock file holds back, if any.
     #[serde(skip)]
-    pub held_digests: Option<SourceDigests>,
+    pub held: Option<Arc<HeldVersion>>,
     /// The plugin in service.
     #[serde(skip)]
     pub version: Option<Arc<Plugin>>,

@@ -1,8 +1,10 @@
-//! Handlers of the forms: tool calls, approvals, suspension of plugins and the compile cache.
+//! Handlers of the forms: tool calls, approvals of calls and of versions, suspension of plugins and the
+//! compile cache.
 
 use axum::extract::{self, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
+use toolbay_model::Digest;
 
 use super::console_state::SharedConsole;
 use super::error_pages::{not_found_page, rejection_page};
@@ -12,7 +14,7 @@ use crate::formatting::encode_query;
 use crate::pages;
 use crate::paths::PATH;
 use crate::responses::{page, see_other};
-use crate::server_data::ApprovalOutcome;
+use crate::server_data::{ApprovalOutcome, VersionApprovalOutcome};
 
 /// Maximum size of a form with tool arguments, in bytes.
 const MAX_ARGUMENTS_FORM_BYTES: usize = 1 << 20;
@@ -71,6 +73,67 @@ pub(super) async fn set_plugin_suspended(
         "{PATH}/plugin?{}",
         encode_query(&[("id", id), ("done", action)])
     )))
+}
+
+/// Approves a held version, if it is the one that the page with the form showed.
+pub(super) async fn approve_version(
+    State(console): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, form) = check_state_change(&console, request, MAX_SMALL_FORM_BYTES).await?;
+    let id = value_or_empty(&form, "id").to_owned();
+    let base = match value_or_empty(&form, "base") {
+        "" => Some(None),
+        base => parse_digest(base).map(Some),
+    };
+    let version = parse_digest(value_or_empty(&form, "version"));
+    let (Some(base), Some(version)) = (base, version) else {
+        return Err(rejection_page(
+            StatusCode::BAD_REQUEST,
+            "The form does not name a version. Load its page again.",
+        ));
+    };
+    let operations = &console.context.operations;
+    let notice = match operations
+        .approve_version(&session.viewer, &id, base, version)
+        .await
+    {
+        VersionApprovalOutcome::Done => {
+            tracing::info!(
+                viewer = session.viewer.name,
+                plugin = id,
+                %version,
+                "console: a held version was approved"
+            );
+            return Ok(see_other(&format!(
+                "{PATH}/plugin?{}",
+                encode_query(&[("id", &id), ("done", "version-approved")])
+            )));
+        }
+        VersionApprovalOutcome::Changed => {
+            "Nothing was approved: the plugin or toolbay.lock has changed since you loaded the page. This is the present difference."
+                .to_owned()
+        }
+        VersionApprovalOutcome::Refused(why) => format!("Nothing was approved: {why}."),
+    };
+    let rendering =
+        tokio::task::spawn_blocking(move || match console.context.operations.held_version(&id) {
+            Some(held) => page(
+                StatusCode::CONFLICT,
+                pages::held_version(&session, &held, Some(&notice)),
+            ),
+            None => page(StatusCode::CONFLICT, pages::no_longer_held(&session, &id)),
+        });
+    Ok(rendering
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+}
+
+/// Parses 64 hexadecimal digits.
+fn parse_digest(text: &str) -> Option<Digest> {
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(text, &mut bytes).ok()?;
+    Some(Digest::new(bytes))
 }
 
 /// Approves or declines a waiting call.

@@ -98,6 +98,23 @@ pub(super) async fn plugin(
     render_blocking(&console, &headers, render).await
 }
 
+pub(super) async fn held_version(
+    State(console): SharedConsole,
+    headers: HeaderMap,
+    Query(query): QueryValue,
+) -> Response {
+    render_blocking(&console, &headers, move |context, session| {
+        match context
+            .operations
+            .held_version(value_or_empty(&query, "id"))
+        {
+            Some(held) => ok_page(pages::held_version(session, &held, None)),
+            None => not_found_page(session, "held version"),
+        }
+    })
+    .await
+}
+
 pub(super) async fn tools(
     State(console): SharedConsole,
     headers: HeaderMap,
@@ -291,6 +308,9 @@ fn action_notice(query: &FieldValues) -> Option<&'static str> {
             "The plugin is disabled: it rejects all calls until you enable it, or until it is loaded again."
         }
         "enabled" => "The plugin is enabled: it serves calls again, those of all callers.",
+        "version-approved" => {
+            "You have approved the version. The server loads it now, and it is in service after a moment."
+        }
         "approved" => {
             "You have allowed the call. It continues, and the question is withdrawn from the client."
         }

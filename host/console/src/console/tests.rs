@@ -16,13 +16,14 @@ use crate::call_note::{CallNote, TextExcerpt};
 use crate::denials::DenialNote;
 use crate::formatting::encode_query;
 use crate::operations::ConsoleViewer;
+use crate::pages::held_plugin;
 use crate::request_permits::MAX_PER_OWNER;
 use crate::secret::hash_secret;
 use crate::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, GrantProposal, GrantText,
-    LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
+    HeldPlugin, LimitRow, LimitSource, OfferRow, PluginDetail, PluginFile, PluginRow, PluginStatus,
     PreviousGrant, ServerStatus, ToolDetail, ToolRow, ToolsPage, UsageRow, UsageSummary,
-    WaitingApproval,
+    VersionApproval, VersionApprovalOutcome, WaitingApproval,
 };
 
 const BODY_TIME: Duration = Duration::from_mins(1);
@@ -52,6 +53,7 @@ impl Stub {
             id: text(),
             status: PluginStatus::Stale,
             purpose: Some(text()),
+            is_held: true,
             tools: 1,
             problems: vec![text()],
             permissions: vec![text()],
@@ -143,7 +145,31 @@ impl ConsoleOperations for Stub {
             )],
             disabled: vec![(self.0.to_owned(), Duration::from_secs(7))],
             can_suspend: true,
+            approval: Some(VersionApproval {
+                by: self.0.to_owned(),
+                at: SystemTime::UNIX_EPOCH,
+            }),
         })
+    }
+
+    fn held_version(&self, plugin: &str) -> Option<HeldPlugin> {
+        (plugin == self.0).then(|| held_plugin(self.0))
+    }
+
+    fn approve_version(
+        &self,
+        _viewer: &ConsoleViewer,
+        plugin: &str,
+        base: Option<Digest>,
+        version: Digest,
+    ) -> BoxFuture<'static, VersionApprovalOutcome> {
+        let held = held_plugin(plugin);
+        let is_shown = base == held.base && version == held.version;
+        Box::pin(std::future::ready(if is_shown {
+            VersionApprovalOutcome::Done
+        } else {
+            VersionApprovalOutcome::Changed
+        }))
     }
 
     fn tools(&self, _search: &str, _from: usize, _most: usize) -> ToolsPage {
@@ -476,6 +502,7 @@ async fn every_page_shows_hostile_text_as_text() {
     );
     paths.push(format!("/console/plugin?{}", named("id")));
     paths.push(format!("/console/plugin?{}&{}", named("id"), named("done")));
+    paths.push(format!("/console/held?{}", named("id")));
     for field in ["plugin", "outcome", "caller"] {
         paths.push(format!("/console/calls?{}", named(field)));
     }
@@ -496,6 +523,7 @@ async fn every_page_shows_hostile_text_as_text() {
     }
     for path in [
         "/console/plugin?id=no",
+        "/console/held?id=no",
         "/console/tool?name=no",
         "/console/call?id=3",
         "/console/call",
@@ -655,6 +683,7 @@ async fn pages_need_a_session_and_changes_need_its_token() {
     let cookie = site.enter("secret-ops").await;
     for path in [
         "/console/plugin",
+        "/console/held",
         "/console/tool",
         "/console/cache",
         "/console/approval",

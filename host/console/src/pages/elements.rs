@@ -48,6 +48,9 @@ pub(super) fn plugin_status_badge(status: PluginStatus) -> Markup {
 
 /// Renders the status of a plugin in a list. A plugin that is in service with problems is not good.
 pub(super) fn plugin_row_badge(row: &PluginRow) -> Markup {
+    if row.is_held {
+        return html! { span.badge.mild { "held" } };
+    }
     if row.status == PluginStatus::Ready && !row.problems.is_empty() {
         return html! { span.badge.mild { "ready, with warnings" } };
     }
@@ -62,12 +65,19 @@ pub(super) fn problem_lines(row: &PluginRow) -> Markup {
     html! {
         @for problem in shown { p.problem.mild[is_warning] { (problem) } }
         @if more > 0 { p { a href=(plugin_path(&row.id)) { "and " (more) " more" } } }
+        @if row.is_held { p { (held_link(row)) } }
     }
 }
 
 /// Returns the address of the page of a plugin.
 fn plugin_path(id: &str) -> String {
     format!("{PATH}/plugin?{}", encode_query(&[("id", id)]))
+}
+
+/// Renders a link to the held version of a plugin.
+pub(super) fn held_link(row: &PluginRow) -> Markup {
+    let path = format!("{PATH}/held?{}", encode_query(&[("id", &row.id)]));
+    html! { a href=(path) { "Review the held version" } }
 }
 
 /// Renders a link to a plugin.

@@ -3,14 +3,16 @@
 
 use maud::{Markup, html};
 
-use super::elements::{csrf_input, notice_element, plugin_row_badge, time_element, tool_rows};
+use super::elements::{
+    csrf_input, held_link, notice_element, plugin_row_badge, time_element, tool_rows,
+};
 use super::grant_section::{grant_proposal, grant_text};
 use super::layout::{NavigationItem, layout};
 use crate::formatting::{encode_query, first_sentence, format_amount, format_count, format_size};
 use crate::page_context::PageContext;
 use crate::paths::PATH;
 use crate::server_data::{
-    LimitRow, LimitSource, OfferRow, PluginDetail, PluginStatus, UsageSummary,
+    LimitRow, LimitSource, OfferRow, PluginDetail, PluginRow, PluginStatus, UsageSummary,
 };
 use crate::sessions::ConsoleSession;
 
@@ -31,10 +33,17 @@ pub(crate) fn plugin(
         div #plugin data-live {
             p.lead { (plugin_row_badge(row)) @if let Some(about) = &row.purpose { " " (about) } }
             @if !row.problems.is_empty() {
-                section.problems.mild[is_served] aria-labelledby="problems" {
-                    h2 #problems { (heading(row.status)) }
+                section.problems.mild[is_served || row.is_held] aria-labelledby="problems" {
+                    h2 #problems { (heading(row)) }
                     ul { @for problem in row.problems.iter().take(MAX_ITEMS_SHOWN) { li { (problem) } } }
                     (more_items(row.problems.len()))
+                    @if row.is_held { p { (held_link(row)) } }
+                }
+            }
+            @if let Some(approval) = &detail.approval {
+                p.hint {
+                    "The version in service was approved in the console by " (approval.by) " at " (time_element(approval.at)) ". "
+                    code { "toolbay.lock" } " does not have it; " code { "toolbay lock " (row.id) } " writes it there."
                 }
             }
             (activity_figures(context, &row.id))
@@ -215,8 +224,10 @@ fn file_section(detail: &PluginDetail) -> Markup {
     }
 }
 
-fn heading(status: PluginStatus) -> &'static str {
-    match status {
+fn heading(row: &PluginRow) -> &'static str {
+    match row.status {
+        PluginStatus::Refused if row.is_held => "Held",
+        _ if row.is_held => "Held; an approved version stays in service",
         PluginStatus::Refused => "Reason for refusal",
         PluginStatus::Stale => {
             "The reason for refusing the current file; the previous version is in service"

@@ -18,6 +18,7 @@ use self::folder_comparison::{ChangeKind, FolderComparison, PluginChange};
 use super::common::{Common, Listen, block_on};
 use super::confirm;
 use super::output::{note, print, print_json};
+use crate::config::Config;
 
 #[derive(Args, Debug)]
 pub(super) struct Lock {
@@ -67,6 +68,7 @@ pub(super) fn run(options: &Lock) -> anyhow::Result<ExitCode> {
         }
         if options.check {
             print_changes(&changes);
+            note_approvals(&config, &comparison, &changes);
             note(&match &comparison.file {
                 Some(_) => format!("{LOCK_FILE_NAME} is not up to date"),
                 None => format!("there is no {LOCK_FILE_NAME}"),
@@ -76,6 +78,39 @@ pub(super) fn run(options: &Lock) -> anyhow::Result<ExitCode> {
         approve(&config.plugins, &comparison, &changes, options.yes)?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Names the versions that are approved in the console of a server on this machine. They count there,
+/// and not in the lock file.
+fn note_approvals(config: &Config, comparison: &FolderComparison, changes: &[PluginChange]) {
+    let Some(file) = config.approval_file() else {
+        return;
+    };
+    let approvals = match file.read_approvals() {
+        Ok(approvals) => approvals,
+        Err(why) => {
+            return note(&format!(
+                "the approvals of the console cannot be read: {why}"
+            ));
+        }
+    };
+    for change in changes {
+        let id = &change.id;
+        let (Some(approval), Some(version)) = (approvals.get(id), comparison.versions.get(id))
+        else {
+            continue;
+        };
+        let pinned = comparison
+            .file
+            .as_ref()
+            .and_then(|file| file.plugins.get(id));
+        let base = pinned.map(|pinned| LockFile::pin_digest(id, pinned));
+        if (approval.base, approval.version) == (base, LockFile::pin_digest(id, version)) {
+            note(&format!(
+                "{id}: this version is approved in the console; `toolbay lock {id}` writes it to {LOCK_FILE_NAME}"
+            ));
+        }
+    }
 }
 
 /// Shows the differences, asks, and writes the file.

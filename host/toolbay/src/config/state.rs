@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use toolbay_catalog::ApprovalFile;
 use toolbay_model::setting::positive;
 use toolbay_state::StateDatabase;
 
 /// Name of the state directory, inside the one that the operator sets.
 const STATE_FOLDER: &str = "toolbay-state";
+
+/// Name of the directory of approved versions, inside the state directory.
+const APPROVAL_FOLDER: &str = "approved-versions";
 
 /// Number of hexadecimal digits that identify a plugin directory.
 const FOLDER_ID_DIGITS: usize = 16;
@@ -64,6 +68,17 @@ impl StateConfig {
                 Some(state.join("toolbay").join("state").join(folder_id(plugins)))
             }
         }
+    }
+
+    /// Returns the file with the versions of the plugins in `plugins` that operators approved in the
+    /// console, like [`StateConfig::folder`]. Plugin directories that share a state directory have
+    /// separate files.
+    pub(super) fn approval_file(&self, plugins: &Path) -> Option<ApprovalFile> {
+        let folder = self.folder(plugins)?.join(APPROVAL_FOLDER);
+        Some(ApprovalFile::new(
+            folder,
+            format!("{}.json", folder_id(plugins)),
+        ))
     }
 
     /// Returns the database of the plugins in `plugins`, like [`StateConfig::folder`].

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolbay_audit::{AuditEvent, AuditLog, OperatorRecord, PluginRecord, truncate_name};
+use toolbay_audit::{
+    AuditEvent, AuditLog, OperatorRecord, PluginRecord, VersionApprovalRecord, truncate_name,
+};
 use toolbay_catalog::{
-    Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot, SourceDigests,
+    HeldVersion, Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot,
 };
 
 /// Timeout for closing the log when the server stops.
@@ -70,6 +72,29 @@ impl ServerAudit {
         self.audit
             .record_server_event(AuditEvent::Operator(Box::new(did)));
     }
+
+    /// Records that an operator approved a held version of the plugin `id`, and whether the approval
+    /// was stored. Does not wait.
+    pub(crate) fn record_version_approval(
+        &self,
+        operator: &str,
+        id: &str,
+        report: &PluginReport,
+        held: &HeldVersion,
+        done: bool,
+    ) {
+        let approval = VersionApprovalRecord {
+            caller: truncate_name(operator),
+            plugin: report_record(id, report),
+            base: held.base,
+            version: Some(held.version),
+            component: held.digests.component,
+            grant: held.digests.grant,
+            outcome: if done { "ok" } else { "failed" },
+        };
+        self.audit
+            .record_server_event(AuditEvent::VersionApproval(Box::new(approval)));
+    }
 }
 
 /// Returns the record of a plugin.
@@ -122,17 +147,17 @@ fn plugin_change(
             let is_recorded = before.is_some_and(|before| {
                 before.status == now.status
                     && before.problems == now.problems
-                    && before.held_digests == now.held_digests
+                    && before.held == now.held
             });
             if is_recorded {
                 return None;
             }
             let reason = now.problems.join("; ");
-            Some(match now.held_digests {
-                Some(SourceDigests { component, grant }) => AuditEvent::Held {
+            Some(match &now.held {
+                Some(held) => AuditEvent::Held {
                     plugin,
-                    component,
-                    grant,
+                    component: held.digests.component,
+                    grant: held.digests.grant,
                     reason,
                 },
                 None => AuditEvent::Refused { plugin, reason },

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolbay_catalog::VersionApprover;
 use toolbay_console::{
     Console, ConsoleAccess, ConsoleOperations, HistoryFile, OpenedConsole, Router, ServerActivity,
     approval_handler,
@@ -27,6 +28,7 @@ pub(crate) fn http_console(
     service: &CallService,
     activity: &Arc<ServerActivity>,
     config: &Config,
+    approver: Option<VersionApprover>,
     address: &ListenAddress,
 ) -> Option<(Router, ConsoleOperators)> {
     let scheme = if config.http.tls.is_some() {
@@ -47,7 +49,7 @@ pub(crate) fn http_console(
             ConsoleAccess::admins(admin_tokens(config), other_tokens(config))
         }
     };
-    let backend = ConsoleBackend::new(service, config);
+    let backend = ConsoleBackend::new(service, config, approver);
     let operators = ConsoleOperators::new(access.clone(), backend.rights().clone());
     let port = match address {
         ListenAddress::Internet(address) => address.port(),
@@ -119,8 +121,9 @@ pub(crate) fn stdio_console(
     service: &CallService,
     activity: &Arc<ServerActivity>,
     config: &Config,
+    approver: Option<VersionApprover>,
 ) -> OpenedConsole {
-    let backend = ConsoleBackend::new(service, config);
+    let backend = ConsoleBackend::new(service, config, approver);
     let access = ConsoleAccess::socket();
     let name = format!("stdio_{}", std::process::id());
     let operations: Arc<dyn ConsoleOperations> = Arc::new(backend);

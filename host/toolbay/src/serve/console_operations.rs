@@ -3,6 +3,7 @@
 
 mod console_call;
 mod grant_display;
+mod held_versions;
 mod plugin_files;
 mod rows;
 
@@ -14,11 +15,11 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_catalog::{PluginReport, ResourceOffer, Snapshot};
+use toolbay_catalog::{PluginReport, ResourceOffer, Snapshot, VersionApprover};
 use toolbay_console::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, ConsoleOperations, ConsoleViewer,
-    GrantProposal, OfferRow, PluginDetail, PluginRow, SearchQuery, ServerStatus, ToolDetail,
-    ToolsPage, WaitingApproval,
+    GrantProposal, HeldPlugin, OfferRow, PluginDetail, PluginRow, SearchQuery, ServerStatus,
+    ToolDetail, ToolsPage, VersionApprovalOutcome, WaitingApproval,
 };
 use toolbay_mcp::ClientShare;
 use toolbay_model::text::clean_line;
@@ -26,6 +27,7 @@ use toolbay_model::{CallError, CallFailure, CallResult, Digest, Tool};
 
 use self::console_call::{call_outcome, call_tool};
 use self::grant_display::grant_text;
+use self::held_versions::HeldVersions;
 use self::plugin_files::PluginFiles;
 use self::rows::{
     MAX_LINE_BYTES, audit_line, grant_terms, limit_rows, offer_row, plugin_row, tool_row,
@@ -47,6 +49,7 @@ pub(super) struct ConsoleBackend {
     service: CallService,
     folder: String,
     files: PluginFiles,
+    held: HeldVersions,
     clamps: Vec<String>,
     audit: Option<PathBuf>,
     records_contents: bool,
@@ -145,6 +148,33 @@ impl ConsoleOperations for ConsoleBackend {
                 .map(|activity| activity.suspension.disabled_callers())
                 .unwrap_or_default(),
             can_suspend: code.is_some(),
+            approval: plugin.and_then(|plugin| self.held.approval(plugin)),
+        })
+    }
+
+    fn held_version(&self, plugin: &str) -> Option<HeldPlugin> {
+        self.held.find(&self.service.catalog().snapshot(), plugin)
+    }
+
+    fn approve_version(
+        &self,
+        viewer: &ConsoleViewer,
+        plugin: &str,
+        base: Option<Digest>,
+        version: Digest,
+    ) -> BoxFuture<'static, VersionApprovalOutcome> {
+        let held = self.held.clone();
+        let snapshot = self.service.catalog().snapshot();
+        let audit = self.service.observers().audit().cloned();
+        let (operator, id) = (viewer.name.clone(), plugin.to_owned());
+        Box::pin(async move {
+            // It continues after the browser disconnects, so the record is complete.
+            let approving = tokio::task::spawn_blocking(move || {
+                held.approve(&snapshot, &id, (base, version), &operator, audit.as_ref())
+            });
+            approving.await.unwrap_or_else(|error| {
+                VersionApprovalOutcome::Refused(format!("it ended unexpectedly: {error}"))
+            })
         })
     }
 
@@ -377,11 +407,16 @@ fn offer_rows(snapshot: &Snapshot, report: &PluginReport) -> Vec<(&'static str, 
 
 impl ConsoleBackend {
     /// Creates the console's access to the server that runs `service`.
-    pub(super) fn new(service: &CallService, config: &Config) -> Self {
+    pub(super) fn new(
+        service: &CallService,
+        config: &Config,
+        approver: Option<VersionApprover>,
+    ) -> Self {
         Self {
             service: service.clone(),
             folder: config.plugins.display().to_string(),
             files: PluginFiles::new(&config.plugins, config.server.component_size.as_u64()),
+            held: HeldVersions::new(config, approver),
             clamps: config.clamp_messages(),
             audit: config.audit.settings().map(|settings| settings.folder),
             records_contents: config.console.contents,

@@ -123,7 +123,7 @@ mod tests {
             templates: Vec::new(),
             grant: None,
             source_digests: None,
-            held_digests: None,
+            held: None,
             version: None,
             history: toolbay_catalog::VersionHistory::default(),
         }

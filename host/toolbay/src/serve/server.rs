@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot};
+use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot, VersionApprover};
 use toolbay_console::{RunningCallTable, ServerActivity};
 use toolbay_mcp::http::SharedAccess;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
@@ -53,6 +53,8 @@ pub struct Server {
     exporter: Option<ExporterGuard>,
     /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
     pub(super) live_rules: Option<Arc<LiveRules>>,
+    /// Approves held versions; `None` if the server loads no plugins.
+    pub(super) approver: Option<VersionApprover>,
     /// Access control for HTTP.
     access: SharedAccess,
     /// Operators that may open the console; `None` until the console exists.
@@ -119,6 +121,7 @@ impl Server {
             config,
             exporter: None,
             live_rules: None,
+            approver: None,
             access: SharedAccess::default(),
             operators: Mutex::default(),
             _stop_loading: loading.drop_guard(),
@@ -253,6 +256,7 @@ impl Server {
                 &server.service,
                 &activity,
                 &server.config,
+                server.approver.clone(),
             ))
         };
         Ok(AbortOnDropHandle::new(tokio::spawn(
@@ -286,9 +290,13 @@ impl Server {
             None => None,
         };
         let _drain_task = self.service.observers().attached_console().map(|activity| {
-            if let Some((pages, operators)) =
-                console_opening::http_console(&self.service, activity, &self.config, &address)
-            {
+            if let Some((pages, operators)) = console_opening::http_console(
+                &self.service,
+                activity,
+                &self.config,
+                self.approver.clone(),
+                &address,
+            ) {
                 options.pages = Some(pages);
                 *self.operators.lock() = Some(operators);
             }

@@ -158,6 +158,7 @@ impl ServerBuilder {
         };
         let loader = self.create_loader(sandbox.clone())?;
         let rules = loader.rules();
+        let approver = loader.approver();
         let (publisher, catalog) = channel();
         let mut observers = self.open_observers(recording_file)?;
         let updates = ResourceUpdates::default();
@@ -186,6 +187,7 @@ impl ServerBuilder {
         };
         let mut server = Server::new(self.config, sandbox, catalog, observers, protocol, stop);
         server.live_rules = Some(rules);
+        server.approver = Some(approver);
         if let Some(store) = budget_state {
             server.service().budgets().set_store(store);
         }
@@ -203,7 +205,9 @@ impl ServerBuilder {
             ..self.config.load_policy()
         };
         let folder = self.config.plugins.clone();
-        let loader = PluginLoader::locked(sandbox, rules, folder, self.config.lock.mode)
+        let mode = self.config.lock.mode;
+        let approvals = self.config.approval_file();
+        let loader = PluginLoader::locked(sandbox, rules, folder, mode, approvals)
             .map_err(ConfigError::new)?;
         let loader = loader.with_only_plugin(self.config.only_plugin.clone());
         Ok(loader.with_programs(self.programs.clone()))

@@ -321,6 +321,64 @@ fn each_change_is_found_and_named() {
     insta::assert_snapshot!(lines);
 }
 
+/// Removes what two pins have in common.
+fn keep_differing_parts(before: &PluginPin, after: &PluginPin) -> [PluginPin; 2] {
+    let select = |own: &PluginPin, other: &PluginPin| {
+        let mut kept = own.clone();
+        kept.component = own.component.filter(|_| own.component != other.component);
+        kept.grant = own.grant.filter(|_| own.grant != other.grant);
+        kept.about = own.about.clone().filter(|_| own.about != other.about);
+        kept.imports = &own.imports - &other.imports;
+        kept.permissions = &own.permissions - &other.permissions;
+        kept.items = own
+            .items
+            .iter()
+            .filter(|(key, item)| other.items.get(*key) != Some(*item))
+            .map(|(key, item)| (key.clone(), item.clone()))
+            .collect();
+        for (key, item) in &mut kept.items {
+            if let Some(other) = other.items.get(key) {
+                item.retain(|field, text| other.get(field) != Some(text));
+            }
+        }
+        kept
+    };
+    [select(before, after), select(after, before)]
+}
+
+#[test]
+fn console_has_a_picture_of_each_change() {
+    // The console's tests render this file.
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/data/lock/changes.lock"
+    );
+    let before = pin(&approved());
+    let mut plugins = BTreeMap::new();
+    for (change, apply) in CHANGES {
+        let mut parts = approved();
+        apply(&mut parts);
+        let after = pin(&parts);
+        let [kept_before, kept_after] = keep_differing_parts(&before, &after);
+        assert_eq!(
+            VersionDifference::new(Some(&kept_before), &kept_after),
+            VersionDifference::new(Some(&before), &after),
+            "{change}"
+        );
+        plugins.insert(format!("{change} (approved)"), kept_before);
+        plugins.insert(format!("{change} (new)"), kept_after);
+    }
+    let text = toolbay_lock::LockFile { plugins }.render();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, &text).unwrap();
+    }
+    assert_eq!(
+        fs::read_to_string(path).unwrap(),
+        text,
+        "stale: UPDATE_DOCS=1 cargo test -p toolbay-catalog --lib version_pin"
+    );
+}
+
 #[test]
 fn pin_survives_the_lock_file() {
     let file = toolbay_lock::LockFile {

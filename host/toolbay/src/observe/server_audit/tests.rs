@@ -13,7 +13,7 @@ fn report(
 ) -> PluginReport {
     let digest = |byte| Digest::new([byte; 32]);
     PluginReport {
-        held_digests: None,
+        held: None,
         version: None,
         status,
         digest: None,

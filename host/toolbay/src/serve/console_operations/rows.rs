@@ -47,6 +47,7 @@ pub(super) fn plugin_row(
             PluginFileStatus::Refused => PluginStatus::Refused,
         },
         purpose: report.about.clone(),
+        is_held: report.held.is_some(),
         tools: report.tools.len(),
         problems: report
             .problems
