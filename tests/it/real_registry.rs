@@ -136,6 +136,8 @@ impl RealRegistry {
             stderr,
         } = Command::new(tool("oras"))
             .args(args)
+            // By default, oras uses http for this host.
+            .arg("--plain-http=false")
             .arg("--ca-file")
             .arg(self.folder.sibling_path("ca.pem"))
             .arg("--registry-config")

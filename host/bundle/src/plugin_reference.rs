@@ -8,6 +8,7 @@ use toolbay_model::Digest;
 use url::Url;
 
 use crate::oci_reference::OciReference;
+use crate::package_name::PackageName;
 use crate::url_check::check_url;
 
 /// The beginning of a URL's fragment that has the digest.
@@ -28,13 +29,15 @@ pub enum PluginReference {
     },
     /// An artifact in an OCI registry.
     Oci(OciReference),
+    /// A package, in the registry that the user has configured for it.
+    Package(PackageName),
 }
 
 impl PluginReference {
     /// Returns the digest that the reference states.
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::File(_) => None,
+            Self::File(_) | Self::Package(_) => None,
             Self::Url { digest, .. } => *digest,
             Self::Oci(reference) => reference.digest(),
         }
@@ -64,6 +67,12 @@ impl PluginReference {
                     && reference.repository() == other.repository()
                     && reference.tag() == other.tag()
             }
+            (Self::Package(package), Self::Oci(other)) => {
+                let path = format!("{}/{}", package.namespace(), package.name());
+                let before = other.repository().strip_suffix(&path);
+                before.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('/'))
+                    && other.tag() == Some(&package.version().to_string())
+            }
             _ => false,
         };
         has_same_name && has_same_digest
@@ -76,6 +85,9 @@ impl FromStr for PluginReference {
     fn from_str(text: &str) -> Result<Self, String> {
         if OciReference::has_scheme(text) {
             return Ok(Self::Oci(text.parse()?));
+        }
+        if PackageName::looks_like(text) {
+            return Ok(Self::Package(text.parse()?));
         }
         if !text.contains("://") {
             return Ok(Self::File(PathBuf::from(text)));
@@ -94,6 +106,7 @@ impl fmt::Display for PluginReference {
             Self::File(path) => path.display().fmt(f),
             Self::Url { url, .. } => url.fmt(f),
             Self::Oci(reference) => reference.fmt(f),
+            Self::Package(package) => package.fmt(f),
         }
     }
 }

@@ -212,6 +212,7 @@ mod tests {
                 .is_some()
         };
         assert!(with("oci://registry.example.com/a:1"));
+        assert!(!with("acme:a@1.0.0"));
         assert!(with(&format!(
             "oci://registry.example.com/a:1@sha256:{}",
             digest(1)
@@ -225,6 +226,24 @@ mod tests {
             &format!("oci://registry.example.com/a:1@sha256:{}", digest(3)),
         ] {
             assert!(!with(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_package_is_pinned_by_an_artifact_of_its_name_and_version() {
+        let entry = |repository: &str| {
+            let text = format!(
+                "version = 1\n[plugin.a]\nreference = \"acme:a@1.0.0\"\nresolved = \"oci://registry.example.com/{repository}@sha256:{}\"\nfiles = \"sha256:{}\"",
+                digest(1),
+                digest(2)
+            );
+            let file = PluginsFile::parse(&text).unwrap();
+            assert_eq!(PluginsFile::parse(&file.render()), Ok(file.clone()));
+            file.plugins["a"].valid_pin().is_some()
+        };
+        assert!(entry("acme/a:1.0.0") && entry("prefix/acme/a:1.0.0"));
+        for other in ["acme/a:1.0.1", "acme/b:1.0.0", "xacme/a:1.0.0", "acme/a"] {
+            assert!(!entry(other), "{other}");
         }
     }
 

@@ -18,6 +18,7 @@ mod download;
 mod error_details;
 mod manifest;
 mod media_type;
+mod package_registries;
 mod private_networks;
 mod protected_repository;
 mod publication;
@@ -27,6 +28,7 @@ mod transport;
 mod upload;
 
 pub use self::docker_config::DockerConfig;
+pub use self::package_registries::PackageRegistries;
 pub use self::private_networks::private_networks;
 pub use self::publication::{Publication, PublishedComponent};
 pub use self::registry_client::{RegistryClient, RegistryPlugin};

@@ -32,7 +32,7 @@ const CONTENT_DIGEST: &str = "docker-content-digest";
 /// A client of registries. It sends one request at a time, and keeps the tokens of registries until
 /// it is dropped.
 pub struct RegistryClient {
-    transport: RegistryTransport,
+    pub(crate) transport: RegistryTransport,
     credentials: DockerConfig,
     pub(crate) timeouts: RegistryTimeouts,
     /// The value of `Authorization`, by registry and repository.

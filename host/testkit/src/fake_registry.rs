@@ -107,7 +107,7 @@ impl FakeRegistry {
                     return;
                 };
                 // A client that goes away is no error of the registry.
-                thread::spawn(move || drop(registry.serve(stream)));
+                thread::spawn(move || drop(registry.serve(&stream)));
             }
         });
         Ok(registry)
@@ -137,8 +137,8 @@ impl FakeRegistry {
         self.state.lock().bodies.get(request).cloned()
     }
 
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
-        let mut reader = BufReader::new(stream.try_clone()?);
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(stream);
         while let Some((head, body)) = read_request(&mut reader)? {
             let line = head.lines().next().unwrap_or_default();
             let mut words = line.split(' ');
@@ -168,7 +168,7 @@ impl FakeRegistry {
                 return Ok(());
             }
             let is_head = method == Some("HEAD");
-            if !answer.send(&mut stream, range_begin(&head), is_head)? {
+            if !answer.send(stream, range_begin(&head), is_head)? {
                 return stream.shutdown(Shutdown::Both);
             }
         }
@@ -180,7 +180,7 @@ impl FakeAnswer {
     /// Sends the answer. Returns false if the connection ends with it.
     fn send(
         &self,
-        stream: &mut TcpStream,
+        mut stream: &TcpStream,
         begin: Option<usize>,
         is_head: bool,
     ) -> io::Result<bool> {

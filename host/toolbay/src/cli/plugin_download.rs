@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use bytesize::ByteSize;
 use sha2::{Digest as _, Sha256};
-use toolbay_bundle::{ArchiveLimits, OciReference, PluginReference};
+use toolbay_bundle::{ArchiveLimits, OciReference, PackageName, PluginReference};
 use toolbay_model::Digest;
-use toolbay_registry::{DockerConfig, RegistryClient, RegistryTimeouts};
+use toolbay_registry::{DockerConfig, PackageRegistries, RegistryClient, RegistryTimeouts};
 
 use super::plugin_file::printable_path;
 use super::progress::{DISPLAY_DELAY, Progress, with_progress};
@@ -113,8 +113,19 @@ impl<'a> PluginDownloader<'a> {
                 })
             }
             PluginReference::Oci(reference) => self.download_artifact(reference, limit).await,
+            PluginReference::Package(package) => {
+                let reference = self.locate(package).await?;
+                self.download_artifact(&reference, limit).await
+            }
             other => bail!("this version of Toolbay cannot read {other}"),
         }
+    }
+
+    /// Returns the artifact of a package, by the configuration of other tools for components.
+    async fn locate(&self, package: &PackageName) -> anyhow::Result<OciReference> {
+        let file = PackageRegistries::default_file();
+        let registries = PackageRegistries::read(file.as_deref())?;
+        Ok(self.registries()?.locate(package, &registries).await?)
     }
 
     async fn download_artifact(
@@ -162,6 +173,11 @@ impl<'a> PluginDownloader<'a> {
         match reference {
             PluginReference::Oci(reference) => {
                 let plugin = self.registries()?.resolve(reference).await?;
+                Ok(PluginReference::Oci(plugin.reference))
+            }
+            PluginReference::Package(package) => {
+                let reference = self.locate(package).await?;
+                let plugin = self.registries()?.resolve(&reference).await?;
                 Ok(PluginReference::Oci(plugin.reference))
             }
             other => Ok(self.download(other).await?.resolved),

@@ -4,8 +4,12 @@ use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use toolbay_bundle::{MAX_PLUGINS_FILE_BYTES, PLUGINS_FILE_NAME, PluginEntry, PluginsFile};
 
 use super::list::unknown_plugin_message;
@@ -14,6 +18,12 @@ use crate::config::ConfigError;
 
 /// Mode of a new file: only the server's user can write it.
 const FILE_MODE: u32 = 0o644;
+
+/// Pause between two attempts to lock the folder. A command holds the lock for some milliseconds.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Maximum number of attempts to lock the folder.
+const MAX_LOCK_ATTEMPTS: u32 = 100;
 
 /// Reads the file of a plugin folder; an empty one if there is none.
 ///
@@ -60,7 +70,8 @@ pub(super) fn write_entry(
     id: &str,
     entry: Option<PluginEntry>,
 ) -> anyhow::Result<()> {
-    // The file may have changed while a plugin was downloaded.
+    // Until the function returns. Another command may have changed the file during a download.
+    let _turn = lock_folder(folder)?;
     let before = read_plugins_file(folder)?;
     let mut after = before.clone();
     match entry {
@@ -81,6 +92,20 @@ pub(super) fn write_entry(
         fs::metadata(&path).map_or(FILE_MODE, |metadata| metadata.permissions().mode() & 0o777);
     write_atomically(&path, text.as_bytes(), Permissions::from_mode(mode))
         .with_context(|| format!("failed to write {PLUGINS_FILE_NAME}"))
+}
+
+/// Waits until no other command writes the file. The lock ends when the file is dropped.
+fn lock_folder(folder: &Path) -> anyhow::Result<File> {
+    let context = || format!("failed to lock {}", folder.display());
+    let opened = File::open(folder).with_context(context)?;
+    for _ in 0..MAX_LOCK_ATTEMPTS {
+        match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(opened),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => thread::sleep(LOCK_PAUSE),
+            Err(error) => return Err(error).with_context(context),
+        }
+    }
+    bail!("another command is writing {PLUGINS_FILE_NAME}; run this one again")
 }
 
 /// Returns the selected entries, or all of them if none is selected.
@@ -105,4 +130,36 @@ pub(super) fn select_entries(
     Ok(entries
         .filter(|(id, _)| selected.is_empty() || selected.contains(id))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_several_commands_at_once_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        thread::scope(|scope| {
+            for number in 0..20 {
+                scope.spawn(move || {
+                    let entry = PluginEntry {
+                        reference: "oci://registry.example.com/a:1".parse().unwrap(),
+                        pin: None,
+                    };
+                    write_entry(root, &format!("p{number}"), Some(entry)).unwrap();
+                });
+            }
+        });
+        assert_eq!(read_plugins_file(root).unwrap().plugins.len(), 20);
+        write_entry(root, "p7", None).unwrap();
+        assert_eq!(read_plugins_file(root).unwrap().plugins.len(), 19);
+        // A file of the same name that is no file, or too large.
+        let path = root.join(PLUGINS_FILE_NAME);
+        fs::write(&path, " ".repeat(2 << 20)).unwrap();
+        assert!(read_plugins_file(root).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(read_plugins_file(root).is_err());
+    }
 }
