@@ -176,7 +176,6 @@ fn what_toolbay_publishes_is_read_by_oras_and_added_again() {
     fs::create_dir_all(project.join("weather.resources")).unwrap();
     fs::write(project.join("weather.wasm"), component("sun")).unwrap();
     fs::write(project.join("weather.resources/about.md"), "About").unwrap();
-    fs::write(project.join("README.md"), "# Weather").unwrap();
     let short = format!("{}/acme/weather:1.2.0", registry.address);
     let reference = format!("oci://{short}");
     let plugin = project.join("weather.wasm").display().to_string();
@@ -228,7 +227,6 @@ fn what_toolbay_publishes_is_read_by_oras_and_added_again() {
         for (file, content) in [
             ("wasm", component("sun")),
             ("resources/about.md", b"About".to_vec()),
-            ("docs/README.md", b"# Weather".to_vec()),
         ] {
             let path = registry.folder.plugin_path(&format!("{name}.{file}"));
             assert_eq!(fs::read(path).unwrap(), content, "{name}.{file}");

@@ -128,7 +128,7 @@ impl RegistryClient {
         // Whoever gets the upload could also read the credentials.
         if url.origin() != target.origin.origin() {
             return Err(invalid(&format!(
-                "it wants the upload at {}, which is another host or another scheme",
+                "it names {} for the upload, which is another host or another scheme",
                 url.origin().ascii_serialization()
             )));
         }

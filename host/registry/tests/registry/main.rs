@@ -6,19 +6,20 @@
     reason = "a test fails by panicking, in its helpers as well"
 )]
 
+mod packages;
+mod publish;
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use toolbay_bundle::{OciReference, PackageName};
+use toolbay_bundle::OciReference;
 use toolbay_outgoing::ConnectorOptions;
 use toolbay_registry::{
-    DockerConfig, PackageRegistries, Publication, PublishedComponent, RegistryClient,
-    RegistryError, RegistryPlugin, RegistryTimeouts,
+    DockerConfig, RegistryClient, RegistryError, RegistryPlugin, RegistryTimeouts,
 };
 use toolbay_testkit::{FakeAnswer, FakeRegistry};
 
@@ -565,202 +566,4 @@ async fn a_silent_registry_is_left() {
         .unwrap_err()
         .to_string();
     assert!(why.contains("refused the connection"), "{why}");
-}
-
-fn publication() -> Publication {
-    Publication {
-        component: Some(PublishedComponent {
-            file_name: "weather.wasm".to_owned(),
-            bytes: Bytes::from_static(b"component"),
-            is_component: true,
-            imports: vec!["wasi:cli/environment@0.2.0".to_owned()],
-            exports: vec!["run".to_owned()],
-        }),
-        archive: Some((
-            "weather-1.0.0.bay".to_owned(),
-            Bytes::from_static(b"archive"),
-        )),
-        annotations: [("a".to_owned(), "b".to_owned())].into(),
-        author: None,
-    }
-}
-
-#[tokio::test]
-async fn a_plugin_is_published_with_one_layer_and_its_archive_beside_it() {
-    let setup = Setup::new();
-    let registry = &setup.registry;
-    let upload = FakeAnswer::new("202 Accepted", "")
-        .with_header("Location", "/v2/acme/weather/blobs/uploads/1?state=x");
-    registry.answer("POST /v2/acme/weather/blobs/uploads/", vec![upload]);
-    let created = || vec![FakeAnswer::new("201 Created", "")];
-    registry.answer("PUT /v2/acme/weather/blobs/uploads/1", created());
-    registry.answer("PUT /v2/acme/weather/manifests/1", created());
-    let digest_of_manifest = RegistryClient::published_digest(&publication()).unwrap();
-    let archive_path = format!("PUT /v2/acme/weather/manifests/sha256-{digest_of_manifest}.bay");
-    registry.answer(&archive_path, created());
-    // What the registry has already is not sent.
-    registry.answer(
-        &format!("HEAD /v2/acme/weather/blobs/{}", digest(b"{}")),
-        vec![FakeAnswer::ok("")],
-    );
-    let published = setup
-        .client
-        .push_plugin(&setup.reference, &publication())
-        .await
-        .unwrap();
-    assert_eq!(published, digest_of_manifest);
-    let sent = registry
-        .received("PUT /v2/acme/weather/manifests/1")
-        .unwrap();
-    assert_eq!(digest(&sent), format!("sha256:{published}"));
-    let sent: Value = serde_json::from_slice(&sent).unwrap();
-    assert_eq!(sent["layers"].as_array().unwrap().len(), 1);
-    assert_eq!(sent["layers"][0]["mediaType"], COMPONENT);
-    assert_eq!(
-        sent["config"]["mediaType"],
-        "application/vnd.wasm.config.v0+json"
-    );
-    assert_eq!(
-        sent["annotations"]["dev.toolbay.archive.digest"],
-        digest(b"archive")
-    );
-    let archive: Value =
-        serde_json::from_slice(&registry.received(&archive_path).unwrap()).unwrap();
-    assert_eq!(archive["artifactType"], ARCHIVE);
-    assert_eq!(archive["layers"][0]["digest"], digest(b"archive"));
-    let requests = registry.take_requests();
-    let uploads = requests
-        .iter()
-        .filter(|head| head.starts_with("PUT /v2/acme/weather/blobs/uploads/1?state=x&digest="));
-    // The component, the archive and the configuration; the archive again for its own manifest.
-    assert_eq!(uploads.count(), 4);
-    // The tag is written last.
-    let last = requests.last().unwrap();
-    assert!(
-        last.starts_with("PUT /v2/acme/weather/manifests/1 "),
-        "{last}"
-    );
-}
-
-#[tokio::test]
-async fn an_upload_does_not_leave_the_registry() {
-    let setup = Setup::new();
-    let other = FakeRegistry::start().unwrap();
-    for (location, expected) in [
-        (format!("http://{}/upload", other.address()), "another host"),
-        ("http://[".to_owned(), "names no URL to upload to"),
-    ] {
-        let upload = FakeAnswer::new("202 Accepted", "").with_header("Location", &location);
-        setup
-            .registry
-            .answer("POST /v2/acme/weather/blobs/uploads/", vec![upload]);
-        let refused = setup
-            .client
-            .push_plugin(&setup.reference, &publication())
-            .await;
-        let why = refused.unwrap_err().to_string();
-        assert!(why.contains(expected), "{location}: {why}");
-        assert!(other.take_requests().is_empty());
-    }
-    setup.registry.answer(
-        "POST /v2/acme/weather/blobs/uploads/",
-        vec![FakeAnswer::new("403 Forbidden", "")],
-    );
-    let refused = setup
-        .client
-        .push_plugin(&setup.reference, &publication())
-        .await;
-    let why = refused.unwrap_err().to_string();
-    assert!(why.contains("no right to write acme/weather"), "{why}");
-}
-
-/// Returns the artifact of the package `acme:weather@1.2.0`, with this configuration, in which `HOST`
-/// is the registry.
-async fn locate(setup: &Setup, config: &str) -> Result<String, String> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let config = config.replace("HOST", setup.registry.address());
-    fs::write(file.path(), config).unwrap();
-    let registries = PackageRegistries::read(Some(file.path())).map_err(|why| why.to_string())?;
-    let package: PackageName = "acme:weather@1.2.0".parse().unwrap();
-    let located = setup.client.locate(&package, &registries).await;
-    let located = located.map_err(|why| why.to_string())?;
-    let text = located.to_string();
-    Ok(text.replace(setup.registry.address(), "HOST"))
-}
-
-#[tokio::test]
-async fn a_package_is_located_by_the_configuration_and_the_description_of_its_registry() {
-    let setup = Setup::new();
-    let plain = "[registry.\"HOST\".oci]\nprotocol = \"http\"\nauth = \"secret\"\n";
-    let namespace = format!("namespace_registries.acme = \"HOST\"\n{plain}");
-    // Without a description, the registry itself has the packages.
-    let own = Ok("oci+http://HOST/acme/weather:1.2.0".to_owned());
-    assert_eq!(locate(&setup, &namespace).await, own);
-    let default = format!("default_registry = \"HOST\"\n{plain}");
-    assert_eq!(locate(&setup, &default).await, own);
-    let path = "GET /.well-known/wasm-pkg/registry.json";
-    for (description, expected) in [
-        (
-            r#"{"preferredProtocol": "oci", "oci": {"registry": "registry.example.com", "namespacePrefix": "all/"}}"#,
-            "oci://registry.example.com/all/acme/weather:1.2.0",
-        ),
-        (
-            r#"{"ociRegistry": "registry.example.com", "ociNamespacePrefix": "all/"}"#,
-            "oci://registry.example.com/all/acme/weather:1.2.0",
-        ),
-        ("{}", "oci+http://HOST/acme/weather:1.2.0"),
-    ] {
-        setup
-            .registry
-            .answer(path, vec![FakeAnswer::ok(description)]);
-        assert_eq!(locate(&setup, &namespace).await.unwrap(), expected);
-    }
-    for (answer, expected) in [
-        (
-            FakeAnswer::ok(r#"{"preferredProtocol": "warg"}"#),
-            "the protocol \"warg\"",
-        ),
-        (
-            FakeAnswer::ok(r#"{"oci": {"registry": "a/../b"}}"#),
-            "is not a reference",
-        ),
-        (
-            FakeAnswer::ok(r#"{"oci": {"namespacePrefix": "../../"}}"#),
-            "is not a reference",
-        ),
-        (FakeAnswer::ok("<html>"), "registry.json: expected value"),
-        (FakeAnswer::ok("x".repeat(1 << 20)), "at most 65536 bytes"),
-        (
-            FakeAnswer::new("500 Internal Server Error", ""),
-            "status 500",
-        ),
-    ] {
-        setup.registry.answer(path, vec![answer]);
-        let why = locate(&setup, &namespace).await.unwrap_err();
-        assert!(why.contains(expected), "{expected}: {why}");
-    }
-    // The configuration describes the registry, or the package has its own.
-    setup.registry.take_requests();
-    let described = "[package_registry_overrides]\n\"acme:weather\" = { registry = \"x\", metadata = { preferredProtocol = \"oci\", oci = { registry = \"registry.example.com\" } } }";
-    assert_eq!(
-        locate(&setup, described).await.unwrap(),
-        "oci://registry.example.com/acme/weather:1.2.0"
-    );
-    assert!(setup.registry.take_requests().is_empty());
-    for (config, expected) in [
-        ("", "no registry is configured for acme:weather@1.2.0"),
-        ("default_registry = 1", "invalid type"),
-        ("default_registry = \"a.example.com/x\"", "must be a host"),
-        (
-            "default_registry = \"user:secret@a.example.com\"",
-            "must not contain a user",
-        ),
-        (
-            "default_registry = \"a.example.com\"\n[registry.\"a.example.com\".oci]\nprotocol = \"http\"",
-            "is not a URL with https",
-        ),
-    ] {
-        let why = locate(&setup, config).await.unwrap_err();
-        assert!(why.contains(expected), "{expected}: {why}");
-    }
 }
