@@ -409,6 +409,42 @@ fn a_changed_reference_voids_its_pin() {
     );
 }
 
+#[test]
+fn a_package_is_added_by_its_name_and_synced_without_the_configuration() {
+    let registry = FakeRegistry::start().unwrap();
+    let manifest = push(&registry, "weather", "1.0.0", &component("sun"));
+    let folder = Folder::new();
+    let settings = folder.sibling_path("settings");
+    fs::create_dir_all(settings.join("wasm-pkg")).unwrap();
+    let address = registry.address();
+    let text = format!(
+        "namespace_registries.acme = \"{address}\"\n[registry.\"{address}\".oci]\nprotocol = \"http\"\n"
+    );
+    fs::write(settings.join("wasm-pkg/config.toml"), text).unwrap();
+    let package = "acme:weather@1.0.0";
+    let add = ToolbayCommand::new(&folder).args(["add", package, "--yes"]);
+    let added = add.env("XDG_CONFIG_HOME", settings.to_str().unwrap()).run();
+    assert_eq!(added.code, 0, "{added}");
+    let text = plugins_file(&folder);
+    let table = format!(
+        "[plugin.weather]\nreference = \"{package}\"\nresolved = \"oci+http://{address}/acme/weather:1.0.0@{manifest}\"\n"
+    );
+    assert!(text.contains(&table), "{text}");
+    fs::remove_file(folder.plugin_path("weather.wasm")).unwrap();
+    done(&folder, &["sync", "--locked"]);
+    assert_eq!(done(&folder, &["call", "forecast"]).stdout.trim(), "sun");
+    for (name, expected) in [
+        (
+            "acme:weather@1.0.0",
+            "no registry is configured for acme:weather",
+        ),
+        ("acme:weather", "it has no version"),
+    ] {
+        let refused = run(&folder, &["add", name, "--yes", "--replace"]);
+        assert!(refused.stderr.contains(expected), "{expected}: {refused}");
+    }
+}
+
 /// Writes a program that acts as a credential helper, and a `config.json` that names it. Returns the
 /// folder of both.
 fn credential_helper(folder: &Folder, registry: &FakeRegistry, script: &str) -> String {
