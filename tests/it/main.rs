@@ -70,6 +70,8 @@ mod plugin_file;
 mod proposals;
 mod questions;
 mod rates;
+mod real_registry;
+mod references;
 mod reload;
 mod replay;
 mod requests;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use toolbay::{Config, Flags};
-use toolbay_bundle::PluginManifest;
+use toolbay_bundle::{PluginManifest, PluginsFile};
 use toolbay_catalog::Grant;
 use toolbay_model::{LimitValue, Limits};
 use toolbay_settings::project::ProjectFile;
@@ -19,13 +19,15 @@ enum Toml {
     Grant,
     /// Optional keys of `plugin.toml`.
     Project,
+    /// `toolbay.plugins.toml`.
+    Plugins,
     /// A file of another program.
     Foreign,
 }
 
 /// The pages that contain TOML. On any page, a block with the label `grant` is a grant, and one with
 /// the label `configuration` a configuration.
-const TOML: [(&str, Toml); 30] = [
+const TOML: [(&str, Toml); 31] = [
     ("README.md", Toml::Grant),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
@@ -47,6 +49,7 @@ const TOML: [(&str, Toml); 30] = [
     ("docs/src/plugin-python.md", Toml::Project),
     ("docs/src/proxies.md", Toml::Config),
     ("docs/src/recipes.md", Toml::Grant),
+    ("docs/src/references.md", Toml::Plugins),
     ("docs/src/replay.md", Toml::Config),
     ("docs/src/review-plugin.md", Toml::Grant),
     ("docs/src/service.md", Toml::Config),
@@ -160,6 +163,7 @@ fn toml_is_a_configuration_or_a_grant() {
                 Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)
             }
             Some(Toml::Project) => project(&block.text),
+            Some(Toml::Plugins) => PluginsFile::parse(&block.text).map(drop),
             Some(Toml::Foreign) => block
                 .text
                 .parse::<toml::Table>()

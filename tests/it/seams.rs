@@ -114,7 +114,7 @@ fn only_the_loader_of_compiled_code_uses_unsafe_code() {
 }
 
 /// The crates of the workspace that each crate may use: dependencies go in one direction.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("model", &[]),
     ("settings", &[]),
     ("private", &[]),
@@ -137,6 +137,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("guest-mcp", &["model"]),
     ("bundle", &["model", "settings"]),
     ("lock", &["model", "settings"]),
+    ("registry", &["model", "policy", "outgoing", "bundle"]),
     (
         "sandbox",
         &[
@@ -182,6 +183,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
             "otel",
             "outgoing",
             "recording",
+            "registry",
             "socket",
             "tls",
         ],

@@ -12,6 +12,7 @@ mod hostcalls;
 mod it;
 mod lanes;
 mod prose;
+mod registry;
 mod rustdoc;
 mod select;
 mod soak;

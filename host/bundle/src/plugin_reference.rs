@@ -1,12 +1,15 @@
 //! Where a plugin comes from.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use toolbay_model::Digest;
-use url::{Host, Url};
+use url::Url;
+
+use crate::oci_reference::OciReference;
+use crate::package_name::PackageName;
+use crate::url_check::check_url;
 
 /// The beginning of a URL's fragment that has the digest.
 const DIGEST_PREFIX: &str = "sha256=";
@@ -24,34 +27,55 @@ pub enum PluginReference {
         /// The digest that the file must have.
         digest: Option<Digest>,
     },
+    /// An artifact in an OCI registry.
+    Oci(OciReference),
+    /// A package, in the registry that the user has configured for it.
+    Package(PackageName),
 }
 
 impl PluginReference {
-    /// Checks that a URL can be used: the first one, or the target of a redirect.
-    ///
-    /// # Errors
-    ///
-    /// Returns the mistake, with the URL.
-    pub fn check_url(url: &Url) -> Result<(), String> {
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(format!(
-                "the URL of {} must not contain a user or a password",
-                url.host_str().unwrap_or_default()
-            ));
+    /// Returns the digest that the reference states.
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::File(_) | Self::Package(_) => None,
+            Self::Url { digest, .. } => *digest,
+            Self::Oci(reference) => reference.digest(),
         }
-        let is_loopback = match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-            Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
-            None => false,
+    }
+
+    /// Returns the reference as text, with its digest. [`PluginReference::from_str`] reads it.
+    pub fn to_pinned_text(&self) -> String {
+        match self {
+            Self::Url {
+                url,
+                digest: Some(digest),
+            } => format!("{url}#{DIGEST_PREFIX}{digest}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// Returns whether `resolved` is this reference with a digest. If this reference states a
+    /// digest, it is the same one.
+    pub fn is_resolved_by(&self, resolved: &Self) -> bool {
+        let has_same_digest = self
+            .digest()
+            .is_none_or(|digest| Some(digest) == resolved.digest());
+        let has_same_name = match (self, resolved) {
+            (Self::Url { url, .. }, Self::Url { url: other, .. }) => url == other,
+            (Self::Oci(reference), Self::Oci(other)) => {
+                reference.origin() == other.origin()
+                    && reference.repository() == other.repository()
+                    && reference.tag() == other.tag()
+            }
+            (Self::Package(package), Self::Oci(other)) => {
+                let path = format!("{}/{}", package.namespace(), package.name());
+                let before = other.repository().strip_suffix(&path);
+                before.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('/'))
+                    && other.tag() == Some(&package.version().to_string())
+            }
+            _ => false,
         };
-        match url.scheme() {
-            "https" => Ok(()),
-            "http" if is_loopback => Ok(()),
-            _ => Err(format!(
-                "{url} is not a URL with https (http only to a loopback address)"
-            )),
-        }
+        has_same_name && has_same_digest
     }
 }
 
@@ -59,11 +83,17 @@ impl FromStr for PluginReference {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if OciReference::has_scheme(text) {
+            return Ok(Self::Oci(text.parse()?));
+        }
+        if PackageName::looks_like(text) {
+            return Ok(Self::Package(text.parse()?));
+        }
         if !text.contains("://") {
             return Ok(Self::File(PathBuf::from(text)));
         }
         let mut url = Url::parse(text).map_err(|why| format!("{text:?} is not a URL: {why}"))?;
-        Self::check_url(&url)?;
+        check_url(&url)?;
         let digest = url.fragment().map(parse_fragment).transpose()?;
         url.set_fragment(None);
         Ok(Self::Url { url, digest })
@@ -75,6 +105,8 @@ impl fmt::Display for PluginReference {
         match self {
             Self::File(path) => path.display().fmt(f),
             Self::Url { url, .. } => url.fmt(f),
+            Self::Oci(reference) => reference.fmt(f),
+            Self::Package(package) => package.fmt(f),
         }
     }
 }
@@ -82,19 +114,10 @@ impl fmt::Display for PluginReference {
 fn parse_fragment(fragment: &str) -> Result<Digest, String> {
     let wrong =
         || format!("#{fragment} is not a digest; write #{DIGEST_PREFIX} and 64 hexadecimal digits");
-    let digits = fragment.strip_prefix(DIGEST_PREFIX).ok_or_else(wrong)?;
-    if digits.len() != 64 || !digits.is_ascii() {
-        return Err(wrong());
-    }
-    let mut bytes = [0; 32];
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        let pair = digits.get(2 * index..2 * index + 2).ok_or_else(wrong)?;
-        if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(wrong());
-        }
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-    }
-    Ok(Digest::new(bytes))
+    fragment
+        .strip_prefix(DIGEST_PREFIX)
+        .and_then(Digest::from_hex)
+        .ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -14,6 +14,19 @@ impl Digest {
         Self(bytes)
     }
 
+    /// Parses 64 hexadecimal digits. Returns `None` for any other text.
+    pub fn from_hex(digits: &str) -> Option<Self> {
+        if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            let pair = digits.get(2 * index..2 * index + 2)?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// Returns the 32 bytes of the digest.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0

@@ -32,6 +32,7 @@ pub mod workspace;
 mod client;
 mod compile;
 mod connection;
+mod fake_registry;
 mod folder;
 mod http;
 mod local_address;
@@ -55,6 +56,7 @@ pub use self::compile::compile_once;
 pub use self::connection::{
     CallerEvent, CallerMailbox, FaultSummary, RequestLedger, SharedConnection, UnclaimedPolicy,
 };
+pub use self::fake_registry::{FakeAnswer, FakeRegistry};
 pub use self::folder::TestFolder;
 pub use self::http::{HttpResponse, HttpServer, HttpServerProcess, HttpSession, read_request};
 pub use self::local_address::other_local_address;

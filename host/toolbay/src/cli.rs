@@ -6,6 +6,7 @@ mod audit;
 mod bench;
 mod call;
 mod call_printer;
+mod candidate;
 mod check;
 mod check_config;
 mod check_report;
@@ -17,9 +18,12 @@ mod confirm;
 mod console;
 mod dev;
 mod doctor;
+mod downloaded_archive;
 mod escape;
 mod init;
 mod install;
+mod installation;
+mod installed_files;
 mod list;
 mod load_progress;
 mod lock;
@@ -29,11 +33,15 @@ mod notify_worker;
 mod optimize;
 mod output;
 mod pack;
+mod plugin_download;
 mod plugin_file;
 mod plugin_selection;
+mod plugins_file;
 mod progress;
 mod ps;
+mod publish;
 mod questions;
+mod remove;
 mod replay;
 mod requirements;
 mod result;
@@ -44,8 +52,10 @@ mod source_map;
 mod stack_frames;
 mod state;
 mod supervisor;
+mod sync;
 mod task;
 mod token;
+mod update;
 
 use std::process::ExitCode;
 
@@ -81,10 +91,11 @@ impl Cli {
                 file,
                 mut common,
                 listen,
+                sync,
             } => common
                 .select_file(file.as_deref())
                 .map_err(Into::into)
-                .and_then(|()| serve::run(&common, &listen)),
+                .and_then(|()| serve::run(&common, &listen, sync)),
             Command::Init {
                 folder,
                 samples,
@@ -157,6 +168,11 @@ impl Cli {
             } => dev::run(&common, &project, once, &answer),
             Command::Pack { paths, output } => pack::run(&paths, &output),
             Command::Add(options) => add::run(&options),
+            Command::Publish(options) => publish::run(&options),
+            Command::Remove(options) => remove::run(&options),
+            Command::Update(options) => update::run(&options),
+            Command::Outdated(options) => update::outdated(&options),
+            Command::Sync(options) => sync::run(&options),
             Command::Lock(options) => lock::run(&options),
             Command::Diff(options) => lock::diff(&options),
             Command::Compile(common) => compile::run(&common),

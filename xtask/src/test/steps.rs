@@ -4,7 +4,9 @@
 use anyhow::Result;
 
 use super::context::StepContext;
-use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, prose, rustdoc, soak, unit};
+use super::{
+    book, clippy, deny, doc, features, fmt, hostcalls, it, prose, registry, rustdoc, soak, unit,
+};
 use crate::{apps, authors, clients, conformance, console, dist, languages, packages, toolchains};
 
 /// A test step.
@@ -96,6 +98,12 @@ pub(super) const STEPS: &[TestStep] = &[
         name: "it",
         about: "The server as a whole, with sample and hostile plugins",
         run: it::run,
+        ..SOURCE_STEP
+    },
+    TestStep {
+        name: "registry",
+        about: "Plugins in a real registry with TLS and passwords, and another tool for it",
+        run: registry::run,
         ..SOURCE_STEP
     },
     TestStep {

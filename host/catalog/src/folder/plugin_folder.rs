@@ -18,6 +18,10 @@ use crate::folder::plain_tree::{self, PlainTree, TreeKind};
 /// Maximum number of files of a skill. Every client accepts this many.
 const MAX_SKILL_FILES: usize = 512;
 
+/// Stems of TOML files in a plugin folder that are not grants: the server's own configuration, and
+/// where the plugins come from.
+const OTHER_FILE_STEMS: [&str; 2] = ["toolbay", "toolbay.plugins"];
+
 /// The files of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PluginFiles {
@@ -270,8 +274,7 @@ pub(crate) fn scan(
         );
     }
     for id in grants {
-        // The plugin folder may contain the server's own configuration.
-        if !listing.plugins.contains_key(&id) && id != "toolbay" {
+        if !listing.plugins.contains_key(&id) && !OTHER_FILE_STEMS.contains(&id.as_str()) {
             let why = format!(
                 "it is a grant, but there is no {id}.wasm, {id}.prompts, {id}.resources or {id}.skill"
             );

@@ -6,7 +6,10 @@ use clap::Subcommand;
 use clap_complete::Shell;
 
 use super::common::{Common, Listen, Record, Settings};
-use super::{add, approvals, audit, install, lock, new, optimize, questions, replay, state, token};
+use super::{
+    add, approvals, audit, install, lock, new, optimize, publish, questions, remove, replay, state,
+    sync, token, update,
+};
 
 /// The subcommand to run, with its options.
 #[derive(Debug, Subcommand)]
@@ -15,12 +18,16 @@ pub(super) enum Command {
     Serve {
         /// Serve only this plugin file, with the files next to it that belong to it, such as its
         /// grant; instead of a plugin folder
-        #[arg(value_name = "FILE", conflicts_with = "plugins")]
+        #[arg(value_name = "FILE", conflicts_with_all = ["plugins", "sync"])]
         file: Option<PathBuf>,
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         listen: Listen,
+        /// First get what toolbay.plugins.toml pins, as `toolbay sync` does. The server starts also if
+        /// a plugin cannot be downloaded
+        #[arg(long)]
+        sync: bool,
     },
     /// Make a folder to serve: a toolbay.toml that explains its keys, and sample plugins. Never
     /// overwrites a file
@@ -147,7 +154,32 @@ pub(super) enum Command {
     /// Shows the digest, the metadata, the tools and the proposed grant, and asks before it adds
     /// anything. Nothing that comes with a plugin is a grant: on a terminal, a second question
     /// offers to write the proposed one.
+    ///
+    /// A plugin of a registry or a URL gets an entry in toolbay.plugins.toml, which pins the digest.
     Add(add::Add),
+    /// Publish a plugin in an OCI registry, with its metadata as annotations
+    ///
+    /// Other tools for components read the component, and `toolbay add` also the files next to it. A
+    /// grant is never published. The credentials are those of `docker login`.
+    Publish(publish::Publish),
+    /// Remove a plugin from the plugin folder, and from toolbay.plugins.toml
+    ///
+    /// Shows what is removed, and asks. The grant stays unless --grant is set.
+    Remove(remove::Remove),
+    /// Follow the references in toolbay.plugins.toml: if a tag or a URL names another version, show
+    /// it, ask, replace the plugin and pin the new digest
+    ///
+    /// The exit code is 1 if a plugin could not be updated. The grants stay.
+    Update(update::Update),
+    /// Show which references in toolbay.plugins.toml name another version than the pinned one
+    ///
+    /// Changes nothing. The exit code is 1 if one does, or if a reference cannot be read.
+    Outdated(update::Outdated),
+    /// Get what toolbay.plugins.toml pins: download each plugin whose files are missing or differ
+    ///
+    /// A plugin that cannot be downloaded stays as it is, and does not stop the others; the exit
+    /// code is then 1. Other plugins in the folder are not touched.
+    Sync(sync::Sync),
     /// Approve the current versions of plugins: write toolbay.lock in the plugin folder, which pins
     /// them
     ///

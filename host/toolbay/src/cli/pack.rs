@@ -20,15 +20,7 @@ use super::plugin_file::{printable_path, resolve_plugin_file};
 const PLUGIN_EXTENSIONS: [&str; 5] = ["wasm", "wit", "prompts", "resources", "skill"];
 
 pub(super) fn run(paths: &[PathBuf], output: &Path) -> anyhow::Result<ExitCode> {
-    let archive = match paths {
-        [folder] if folder.join(project::FILE_NAME).is_file() => pack_project(folder)?,
-        [folder] if folder.is_dir() && plugin_name(folder).is_none() => bail!(
-            "{} has no {}; give a project folder, or the files of a plugin",
-            printable_path(folder),
-            project::FILE_NAME
-        ),
-        paths => pack_files(paths)?,
-    };
+    let archive = pack_paths(paths)?;
     let bytes = archive.write()?;
     fs::create_dir_all(output)
         .with_context(|| format!("failed to create {}", printable_path(output)))?;
@@ -45,6 +37,23 @@ pub(super) fn run(paths: &[PathBuf], output: &Path) -> anyhow::Result<ExitCode> 
         hex::encode(Sha256::digest(&bytes))
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Packs a project folder, or the files of a plugin.
+///
+/// # Errors
+///
+/// The files are not those of one plugin, or cannot be read.
+pub(super) fn pack_paths(paths: &[PathBuf]) -> anyhow::Result<PluginArchive> {
+    match paths {
+        [folder] if folder.join(project::FILE_NAME).is_file() => pack_project(folder),
+        [folder] if folder.is_dir() && plugin_name(folder).is_none() => bail!(
+            "{} has no {}; give a project folder, or the files of a plugin",
+            printable_path(folder),
+            project::FILE_NAME
+        ),
+        paths => pack_files(paths),
+    }
 }
 
 /// Packs the built component of a project, and the files of the plugin next to it.

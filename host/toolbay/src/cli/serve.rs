@@ -20,6 +20,7 @@ use super::load_progress;
 use super::lock::check_locked;
 use super::signals::{self, Signals};
 use super::supervisor::{Supervisor, inherited_socket};
+use super::sync;
 use crate::config::{Config, ConfigError};
 use crate::process::allocator;
 use crate::serve::config_reload::RunningConfig;
@@ -27,12 +28,16 @@ use crate::serve::confinement::{ConfinementNeeds, ServerConfinement};
 use crate::serve::console_socket::ConsoleSocket;
 use crate::serve::server::Server;
 
-pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
+/// Serves. If `syncs`, first gets the plugins that `toolbay.plugins.toml` pins.
+pub(super) fn run(common: &Common, listen: &Listen, syncs: bool) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
     let inherited = inherited_socket()?;
     if let Some(listener) = &inherited {
         // The required settings depend on who can reach the socket.
         flags.http = Some(listener.address()?);
+    }
+    if syncs {
+        sync::run_before_serving(common, listen.locked)?;
     }
     let running = RunningConfig::read(flags)?;
     let config = running.config().clone();

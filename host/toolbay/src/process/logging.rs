@@ -31,7 +31,7 @@ use crate::process::stderr::{StderrWriter, print_message};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Targets of Toolbay's log events: the names of its crates. Modules are targets as well, but move.
-const CRATE_TARGETS: [&str; 24] = [
+const CRATE_TARGETS: [&str; 25] = [
     "toolbay",
     "toolbay_audit",
     "toolbay_background",
@@ -49,6 +49,7 @@ const CRATE_TARGETS: [&str; 24] = [
     "toolbay_policy",
     "toolbay_private",
     "toolbay_recording",
+    "toolbay_registry",
     "toolbay_sandbox",
     "toolbay_schema",
     "toolbay_secrets",

@@ -1,4 +1,4 @@
-//! Puts the files of a plugin into the plugin folder, all or none.
+//! Puts the files of a plugin into the plugin folder, or removes them: all or none.
 //!
 //! Everything is written into a hidden folder in the plugin folder first, which a server ignores,
 //! and then moved: the component last, so that a server never loads it without its other files. If
@@ -14,10 +14,13 @@ use toolbay_bundle::PluginArchive;
 
 /// Extensions of what a plugin consists of, in the order in which it is moved. The grant is not
 /// one of them.
-const EXTENSIONS: [&str; 6] = ["prompts", "resources", "skill", "docs", "wit", "wasm"];
+pub(super) const EXTENSIONS: [&str; 6] = ["prompts", "resources", "skill", "docs", "wit", "wasm"];
 
 /// The folder with the documents of a plugin, which a server ignores.
 const DOCUMENTS_EXTENSION: &str = "docs";
+
+/// The extension of the grant.
+const GRANT_EXTENSION: &str = "toml";
 
 /// One file or folder that is added, replaced or removed.
 struct InstallationStep {
@@ -52,6 +55,28 @@ impl Installation {
         }
     }
 
+    /// Returns the steps that remove a plugin: the component first. The grant stays unless
+    /// `with_grant`.
+    pub(super) fn plan_removal(folder: &Path, id: &str, with_grant: bool) -> Self {
+        let grant = with_grant.then_some(GRANT_EXTENSION);
+        let names = EXTENSIONS
+            .iter()
+            .rev()
+            .copied()
+            .chain(grant)
+            .map(|extension| format!("{id}.{extension}"));
+        let existing = names.filter(|name| folder.join(name).symlink_metadata().is_ok());
+        Self {
+            steps: existing
+                .map(|name| InstallationStep {
+                    name,
+                    exists: true,
+                    is_new: false,
+                })
+                .collect(),
+        }
+    }
+
     /// Returns whether something of this name exists.
     pub(super) fn replaces_something(&self) -> bool {
         self.steps.iter().any(|step| step.exists)
@@ -82,11 +107,23 @@ impl Installation {
             fs::write(&target, content)?;
             fs::set_permissions(&target, Permissions::from_mode(0o644))?;
         }
+        self.apply(folder, staging.path())
+    }
+
+    /// Moves the files out of the folder and deletes them. If a step fails, nothing changes.
+    pub(super) fn remove(&self, folder: &Path) -> io::Result<()> {
+        let staging = tempfile::Builder::new()
+            .prefix(".toolbay-remove-")
+            .tempdir_in(folder)?;
+        self.apply(folder, staging.path())
+    }
+
+    fn apply(&self, folder: &Path, staging: &Path) -> io::Result<()> {
         let mut done: Vec<&InstallationStep> = Vec::new();
         for step in &self.steps {
-            if let Err(error) = step.apply(folder, staging.path()) {
+            if let Err(error) = step.apply(folder, staging) {
                 for step in done.into_iter().rev() {
-                    step.undo(folder, staging.path());
+                    step.undo(folder, staging);
                 }
                 return Err(io::Error::new(
                     error.kind(),
@@ -127,7 +164,7 @@ fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
 }
 
 /// Returns the path of a file of an archive in the plugin folder.
-fn installed_path(id: &str, path: &str) -> PathBuf {
+pub(super) fn installed_path(id: &str, path: &str) -> PathBuf {
     if path.starts_with(&format!("{id}.")) {
         PathBuf::from(path)
     } else {
@@ -202,6 +239,27 @@ mod tests {
         assert_eq!(names(root), ["a.wasm", "a.wit"]);
         assert_eq!(fs::read(root.join("a.wasm")).unwrap(), b"other");
         assert_eq!(fs::read(root.join("a.wit")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_plugin_is_removed_and_its_grant_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for name in ["a.wasm", "a.toml", "a.wit", "ab.wasm", "b.wasm"] {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        fs::create_dir_all(root.join("a.docs/x")).unwrap();
+        let removal = Installation::plan_removal(root, "a", false);
+        assert_eq!(
+            removal.changes(),
+            ["removes a.wasm", "removes a.wit", "removes a.docs"]
+        );
+        removal.remove(root).unwrap();
+        assert_eq!(names(root), ["a.toml", "ab.wasm", "b.wasm"]);
+        Installation::plan_removal(root, "a", true)
+            .remove(root)
+            .unwrap();
+        assert_eq!(names(root), ["ab.wasm", "b.wasm"]);
     }
 
     #[test]

@@ -9,11 +9,12 @@ use http::header::LOCATION;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Empty};
 use tokio::time::Instant;
-use toolbay_bundle::PluginReference;
+use toolbay_bundle::check_url;
 use toolbay_outgoing::{
     HttpConnector, PluginClient, RequestMeter, RequestTimeouts, SystemResolver,
 };
-use toolbay_policy::{AddressRange, HttpRule, OriginPattern};
+use toolbay_policy::{HttpRule, OriginPattern};
+use toolbay_registry::private_networks;
 use url::Url;
 
 use crate::config::Config;
@@ -30,20 +31,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Size that the heads of all responses can have, in addition to the file, in bytes.
 const HEAD_BYTES: u64 = 1 << 20;
 
-/// Networks that a person can name in a URL, but to which no redirect leads.
-const PRIVATE_NETWORKS: [&str; 7] = [
-    "127.0.0.0/8",
-    "::1",
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "100.64.0.0/10",
-    "fc00::/7",
-];
-
 /// Returns the file at a URL, of at most `limit` bytes. Follows redirects to https, and from
 /// loopback to loopback.
-pub(super) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Result<Vec<u8>> {
+pub(in crate::cli) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Result<Vec<u8>> {
     let connector = HttpConnector::new(&config.http_client.options(), Arc::new(SystemResolver), 1)
         .map_err(anyhow::Error::msg)?;
     let meter = Arc::new(RequestMeter::new(
@@ -65,8 +55,7 @@ pub(super) async fn get(url: &Url, config: &Config, limit: u64) -> anyhow::Resul
                 .and_then(|value| value.to_str().ok());
             let next = location.and_then(|location| target.join(location).ok());
             let next = next.with_context(|| format!("{target} redirects to no URL"))?;
-            PluginReference::check_url(&next)
-                .map_err(|why| anyhow!("{target} redirects: {why}"))?;
+            check_url(&next).map_err(|why| anyhow!("{target} redirects: {why}"))?;
             if target.scheme() == "https" && next.scheme() != "https" {
                 bail!("{target} redirects to {next}, which is not https");
             }
@@ -102,20 +91,15 @@ async fn send(
 ) -> anyhow::Result<http::Response<toolbay_outgoing::ResponseBody>> {
     let origin =
         OriginPattern::parse(&url.origin().ascii_serialization()).map_err(anyhow::Error::msg)?;
-    let private_networks = if is_named {
-        let networks = PRIVATE_NETWORKS
-            .iter()
-            .map(|text| AddressRange::parse(text));
-        networks
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(anyhow::Error::msg)?
+    let networks = if is_named {
+        private_networks()
     } else {
         Vec::new()
     };
     let client = Arc::new(PluginClient::new(
         Arc::clone(connector),
         vec![HttpRule::new(origin)],
-        private_networks,
+        networks,
         1,
     ));
     let request = Request::get(url.as_str())
