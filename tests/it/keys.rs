@@ -109,12 +109,12 @@ const TABLES: &[Table] = &[
             ("calls", BUDGET, NO_BUDGET),
             (
                 "fuel",
-                "budgets::a_budget_of_fuel_is_used_up_by_the_calls_before",
+                "budgets::a_call_gets_at_most_the_rest_of_the_fuel_in_the_budget",
                 NO_BUDGET,
             ),
             (
                 "network_bytes",
-                "budgets::a_budget_of_network_bytes_is_used_up_by_requests",
+                "budgets::requests_send_and_receive_at_most_the_rest_of_the_budget",
                 NO_BUDGET,
             ),
             (

@@ -2,6 +2,7 @@
 //! `publish`, against a registry of the test.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -242,8 +243,9 @@ fn a_plugin_is_removed_and_its_grant_only_on_request() {
 fn write_references(folder: &Folder, registry: &FakeRegistry, names: &[String]) {
     let mut text = "version = 1\n".to_owned();
     for name in names {
-        text += &format!(
-            "[plugin.{name}]\nreference = \"{}\"\n",
+        let _ = writeln!(
+            text,
+            "[plugin.{name}]\nreference = \"{}\"",
             reference(registry, name)
         );
     }

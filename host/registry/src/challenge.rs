@@ -79,11 +79,11 @@ fn read_value(text: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
-    fn bearer(realm: &str, service: Option<&str>) -> Option<Challenge> {
-        Some(Challenge::Bearer {
+    fn bearer(realm: &str, service: Option<&str>) -> Challenge {
+        Challenge::Bearer {
             realm: realm.to_owned(),
             service: service.map(str::to_owned),
-        })
+        }
     }
 
     #[test]
@@ -93,13 +93,13 @@ mod tests {
             ("basic", Some(Challenge::Basic)),
             (
                 "Bearer realm=\"https://a.example.com/token\",service=\"a\",scope=\"repository:x:pull,push\"",
-                bearer("https://a.example.com/token", Some("a")),
+                Some(bearer("https://a.example.com/token", Some("a"))),
             ),
             (
                 "bearer scope=\"a,b=c\", REALM=https://a.example.com/t",
-                bearer("https://a.example.com/t", None),
+                Some(bearer("https://a.example.com/t", None)),
             ),
-            (r#"Bearer realm="a\"b""#, bearer("a\"b", None)),
+            (r#"Bearer realm="a\"b""#, Some(bearer("a\"b", None))),
             ("Bearer realm=\"open", None),
             ("Bearer service=\"a\"", None),
             ("Negotiate", None),
@@ -114,7 +114,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(WWW_AUTHENTICATE, "Basic realm=\"x\"".parse().unwrap());
         headers.append(WWW_AUTHENTICATE, "Bearer realm=\"y\"".parse().unwrap());
-        assert_eq!(Challenge::read(&headers), bearer("y", None));
+        assert_eq!(Challenge::read(&headers), Some(bearer("y", None)));
         assert_eq!(Challenge::read(&HeaderMap::new()), None);
     }
 }

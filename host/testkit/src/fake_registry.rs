@@ -1,6 +1,7 @@
 //! A registry for tests, which misbehaves on request.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, BufReader, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl FakeAnswer {
     /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
-        self.headers += &format!("{name}: {value}\r\n");
+        let _ = write!(self.headers, "{name}: {value}\r\n");
         self
     }
 

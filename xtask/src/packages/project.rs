@@ -15,7 +15,7 @@ use super::row::{PackageRegistry, PackageRow};
 use super::{npm, pypi};
 use crate::languages::project::{BuildEnvironment, PluginProject};
 
-/// Packages of PyPI that have no wheel, so that their own scripts build one. The scripts of others
+/// Packages of `PyPI` that have no wheel, so that their own scripts build one. The scripts of others
 /// do not run.
 const NO_WHEELS: &str = "langdetect";
 
@@ -64,9 +64,8 @@ impl PackageProject {
                 fs::write(folder.join("constraints.txt"), &constraints)?;
                 for line in &mut project.manifest.setup {
                     if line.contains("pip install") {
-                        *line += &format!(
-                            " --only-binary=:all: --no-binary={NO_WHEELS} -c constraints.txt"
-                        );
+                        *line += " --only-binary=:all: -c constraints.txt --no-binary=";
+                        *line += NO_WHEELS;
                     }
                 }
                 format!("{requirements}{constraints}")

@@ -17,11 +17,8 @@ async fn find(text: &str, registry: &str) -> Result<Option<RegistryCredential>, 
     config.find(registry).await.map_err(|why| why.to_string())
 }
 
-fn password(username: &str, password: &str) -> Option<RegistryCredential> {
-    Some(RegistryCredential::new(
-        username.to_owned(),
-        password.to_owned(),
-    ))
+fn password(username: &str, password: &str) -> RegistryCredential {
+    RegistryCredential::new(username.to_owned(), password.to_owned())
 }
 
 #[tokio::test]
@@ -37,7 +34,7 @@ async fn entries_are_found_under_every_usual_key() {
     ] {
         let text = format!(r#"{{"auths": {{"{key}": {{"auth": "{auth}"}}}}}}"#);
         assert!(
-            find(&text, registry).await.unwrap() == password("ada", "secret"),
+            find(&text, registry).await.unwrap() == Some(password("ada", "secret")),
             "{key}"
         );
         assert!(find(&text, "other.example.com").await.unwrap().is_none());
@@ -54,7 +51,10 @@ async fn entries_are_found_under_every_usual_key() {
 #[tokio::test]
 async fn each_form_of_an_entry_is_read() {
     for (entry, expected) in [
-        (r#"{"username": "a", "password": "b"}"#, password("a", "b")),
+        (
+            r#"{"username": "a", "password": "b"}"#,
+            Some(password("a", "b")),
+        ),
         (
             r#"{"auth": "YTpi", "identitytoken": "t"}"#,
             Some(RegistryCredential::Refresh("t".to_owned())),

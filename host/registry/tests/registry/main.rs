@@ -116,7 +116,7 @@ impl Setup {
 fn client(credentials: Option<PathBuf>) -> RegistryClient {
     let timeouts = RegistryTimeouts {
         idle: Duration::from_millis(500),
-        transfer: Duration::from_secs(60),
+        transfer: Duration::from_mins(1),
         retry_pause: Duration::from_millis(1),
     };
     let credentials = DockerConfig::new(credentials, Duration::from_secs(30));

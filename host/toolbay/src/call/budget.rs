@@ -368,16 +368,16 @@ mod tests {
         ];
         let fuel = |charge: &BudgetCharge| charge.restrict(&context).limits.fuel;
         assert_eq!((fuel(&charges[0]), fuel(&charges[1])), (60, 40));
-        let full = begin(&ledger, &plugin, &context).await.unwrap_err();
+        let refusal = begin(&ledger, &plugin, &context).await.unwrap_err();
         assert!(
             matches!(
-                &full,
+                &refusal,
                 CallFailure::Rejected(CallRejection {
                     reason: RejectionReason::BudgetReserved { .. },
                     retry_after: Some(retry),
                 }) if *retry == RESERVED_RETRY
             ),
-            "{full:?}"
+            "{refusal:?}"
         );
         let [first, dropped] = charges;
         let usage = CallUsage {

@@ -34,8 +34,8 @@ const GRANT_MODE: u32 = 0o644;
 
 #[derive(Args, Debug)]
 pub(super) struct Add {
-    /// An artifact of a registry, such as oci://registry.example.com/acme/weather:1.2, also with
-    /// @sha256:DIGEST; a package, such as acme:weather@1.2.0; a .bay archive or a .wasm file; or the URL of one with https, where a
+    /// An artifact of a registry, such as `oci://registry.example.com/acme/weather:1.2`, also with
+    /// `@sha256:DIGEST`; a package, such as acme:weather@1.2.0; a .bay archive or a .wasm file; or the URL of one with https, where a
     /// fragment #sha256=DIGEST states the digest that it must have
     source: PluginReference,
     /// The name of the plugin [default: the one in the archive, or that of the file]

@@ -95,6 +95,10 @@ pub(super) fn write_entry(
 }
 
 /// Waits until no other command writes the file. The lock ends when the file is dropped.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system has no wait for a lock that ends after a time"
+)]
 fn lock_folder(folder: &Path) -> anyhow::Result<File> {
     let context = || format!("failed to lock {}", folder.display());
     let opened = File::open(folder).with_context(context)?;

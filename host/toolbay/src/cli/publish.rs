@@ -48,7 +48,7 @@ pub(super) struct Publish {
     /// A .bay archive, a plugin file, or a project folder with a plugin.toml
     #[arg(value_name = "FILE")]
     path: PathBuf,
-    /// Where to publish it, such as oci://registry.example.com/acme/weather:1.2.0
+    /// Where to publish it, such as `oci://registry.example.com/acme/weather:1.2.0`
     #[arg(value_name = "REF")]
     reference: OciReference,
     /// Move a tag that names another version already
@@ -108,7 +108,12 @@ async fn publish(options: &Publish, config: Config) -> anyhow::Result<ExitCode> 
     }
     let line = format!("publishing {reference}; this can take minutes");
     let work = registries.push_plugin(reference, &publication);
-    with_progress(&format!("publishing {reference}"), &line, work).await?;
+    Box::pin(with_progress(
+        &format!("publishing {reference}"),
+        &line,
+        work,
+    ))
+    .await?;
     print(&format!("published {}\n", reference.with_digest(digest)));
     Ok(ExitCode::SUCCESS)
 }

@@ -44,7 +44,7 @@ pub(super) fn run(options: &Sync) -> anyhow::Result<ExitCode> {
         let (mut unchanged, mut failed) = (0, 0);
         let count = file.plugins.len();
         for (id, entry) in file.plugins {
-            match sync(&config, &downloader, options.locked, &id, entry).await {
+            match Box::pin(sync(&config, &downloader, options.locked, &id, entry)).await {
                 Ok(None) => unchanged += 1,
                 Ok(Some(text)) => print(&format!("{id}: {text}\n")),
                 Err(why) => {

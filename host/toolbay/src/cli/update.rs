@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolbay_bundle::{PluginEntry, PluginReference, ReferencePin};
 use toolbay_lock::LOCK_FILE_NAME;
 use toolbay_model::Digest;
@@ -60,7 +60,7 @@ enum PinState {
     /// The reference names something else, or nothing was pinned.
     Moved {
         pinned: Option<Digest>,
-        now: PluginReference,
+        now: Box<PluginReference>,
     },
 }
 
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Update) -> anyhow::Result<ExitCode> {
         let downloader = PluginDownloader::new(&config);
         let mut has_failed = false;
         for (id, entry) in select_entries(file, &options.plugins)? {
-            if let Err(why) = update(options, &config, &downloader, &id, entry).await {
+            if let Err(why) = Box::pin(update(options, &config, &downloader, &id, entry)).await {
                 complain(&format!("{id}: {why:#}"));
                 has_failed = true;
             }
@@ -92,7 +92,7 @@ async fn update(
     id: &str,
     entry: PluginEntry,
 ) -> anyhow::Result<()> {
-    let (pinned, now) = match compare(downloader, &entry).await? {
+    let (pinned, now) = match Box::pin(compare(downloader, &entry)).await? {
         PinState::Moved { pinned, now } => (pinned, now),
         state => {
             print(&state_line(id, &entry, &state));
@@ -110,7 +110,7 @@ async fn update(
         &entry,
         &PinState::Moved {
             pinned,
-            now: resolved.clone(),
+            now: Box::new(resolved.clone()),
         },
     );
     shown += &candidate_text(config, &archive, &installation, existing.grant.as_ref()).await?;
@@ -155,9 +155,9 @@ pub(super) fn outdated(options: &Outdated) -> anyhow::Result<ExitCode> {
         let file = read_plugins_file(&config.plugins)?;
         let downloader = PluginDownloader::new(&config);
         let mut differs = false;
-        let mut rows = serde_json::Map::new();
+        let mut rows = Map::new();
         for (id, entry) in select_entries(file, &options.plugins)? {
-            let state = compare(&downloader, &entry).await;
+            let state = Box::pin(compare(&downloader, &entry)).await;
             differs |= !matches!(state, Ok(PinState::Fixed | PinState::Current));
             if options.json {
                 rows.insert(id, state_json(&entry, &state));
@@ -188,7 +188,10 @@ async fn compare(
     if pinned.is_some() && pinned == now.digest() {
         return Ok(PinState::Current);
     }
-    Ok(PinState::Moved { pinned, now })
+    Ok(PinState::Moved {
+        pinned,
+        now: Box::new(now),
+    })
 }
 
 fn state_line(id: &str, entry: &PluginEntry, state: &PinState) -> String {
@@ -208,26 +211,27 @@ fn state_line(id: &str, entry: &PluginEntry, state: &PinState) -> String {
     }
 }
 
-fn state_json(entry: &PluginEntry, state: &anyhow::Result<PinState>) -> serde_json::Value {
+fn state_json(entry: &PluginEntry, state: &anyhow::Result<PinState>) -> Value {
     let digest = |digest: Option<Digest>| digest.map(|digest| format!("sha256:{digest}"));
     let pinned = entry.valid_pin().and_then(|pin| pin.resolved.digest());
-    let mut row = json!({
-        "reference": entry.reference.to_pinned_text(),
-        "pinned": digest(pinned),
-    });
-    match state {
-        Ok(PinState::Fixed) => row["state"] = json!("fixed"),
-        Ok(PinState::Current) => row["state"] = json!("current"),
+    let mut row = Map::new();
+    let mut set = |key: &str, value| row.insert(key.to_owned(), value);
+    set("reference", json!(entry.reference.to_pinned_text()));
+    set("pinned", json!(digest(pinned)));
+    let word = match state {
+        Ok(PinState::Fixed) => "fixed",
+        Ok(PinState::Current) => "current",
         Ok(PinState::Moved { now, .. }) => {
-            row["state"] = json!("moved");
-            row["now"] = json!(digest(now.digest()));
+            set("now", json!(digest(now.digest())));
+            "moved"
         }
         Err(why) => {
-            row["state"] = json!("unknown");
-            row["error"] = json!(format!("{why:#}"));
+            set("error", json!(format!("{why:#}")));
+            "unknown"
         }
-    }
-    row
+    };
+    set("state", json!(word));
+    Value::Object(row)
 }
 
 fn exit_code(has_failed: bool) -> ExitCode {

@@ -72,8 +72,8 @@ fn picture(held: &HeldPlugin) -> String {
     let mut shown = ShownDifference::new(MAX_DIFFERENCE_BYTES);
     let html = shown.render(&held.difference, &held.signs).into_string();
     assert_eq!(shown.omitted, 0);
-    let head = "<thead><tr><th>Part</th><th>Approved</th><th>New</th></tr></thead>";
-    html.replace(head, "").replace("><", ">\n<")
+    let columns = "<thead><tr><th>Part</th><th>Approved</th><th>New</th></tr></thead>";
+    html.replace(columns, "").replace("><", ">\n<")
 }
 
 #[test]

@@ -160,6 +160,10 @@ impl<'a> MatchingLines<'a> {
     }
 
     /// Prints the newest lines, and then each line that is written, until the process is stopped.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the log can be on a file system that reports no changes"
+    )]
     fn follow(&mut self) -> anyhow::Result<()> {
         self.lines.follow();
         let mut newest = VecDeque::new();
@@ -173,7 +177,9 @@ impl<'a> MatchingLines<'a> {
             }
             newest.push_back(line);
         }
-        newest.iter().for_each(|line| print(line));
+        for line in &newest {
+            print(line);
+        }
         loop {
             while let Some(line) = self.next_line()? {
                 print(&line);

@@ -93,11 +93,11 @@ impl HeldVersions {
                 return VersionApprovalOutcome::Refused(why.unwrap_or_default().to_owned());
             }
         };
-        let approved = approver.approve(id, held, operator);
+        let outcome = approver.approve(id, held, operator);
         if let Some(audit) = audit {
-            audit.record_version_approval(operator, id, report, held, approved.is_ok());
+            audit.record_version_approval(operator, id, report, held, outcome.is_ok());
         }
-        match approved {
+        match outcome {
             Ok(()) => VersionApprovalOutcome::Done,
             Err(why) => {
                 tracing::warn!(
