@@ -15,9 +15,6 @@ const SCHEME: &str = "oci://";
 /// Scheme of a reference to a registry that is reached over http, on a loopback address.
 const PLAIN_SCHEME: &str = "oci+http://";
 
-/// Prefix of a digest.
-const DIGEST_PREFIX: &str = "sha256:";
-
 /// The tag of a reference that has neither a tag nor a digest.
 const DEFAULT_TAG: &str = "latest";
 
@@ -170,7 +167,7 @@ impl fmt::Display for OciReference {
             write!(f, ":{tag}")?;
         }
         if let Some(digest) = &self.digest {
-            write!(f, "@{DIGEST_PREFIX}{digest}")?;
+            write!(f, "@{}{digest}", Digest::PREFIX)?;
         }
         Ok(())
     }
@@ -182,14 +179,13 @@ impl fmt::Display for OciReference {
 ///
 /// The text is something else; other algorithms are not supported.
 pub fn parse_digest(text: &str) -> Result<Digest, String> {
-    text.strip_prefix(DIGEST_PREFIX)
-        .and_then(Digest::from_hex)
-        .ok_or_else(|| {
-            format!(
-                "{:?} is not a digest; write {DIGEST_PREFIX} and 64 hexadecimal digits",
-                clean_line(text, MAX_SHOWN_BYTES)
-            )
-        })
+    Digest::from_prefixed_hex(text).ok_or_else(|| {
+        format!(
+            "{:?} is not a digest; write {} and 64 hexadecimal digits",
+            clean_line(text, MAX_SHOWN_BYTES),
+            Digest::PREFIX
+        )
+    })
 }
 
 fn parse_registry(scheme: &str, registry: &str) -> Result<Url, String> {

@@ -31,9 +31,6 @@ const HEADER: &str = "\
 /// Last line of a lock file. A file without it is still being written, or was cut off.
 const END_LINE: &str = "# End of toolbay.lock";
 
-/// Prefix of a digest in a lock file.
-const DIGEST_PREFIX: &str = "sha256:";
-
 /// The pins of a plugin folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockFile {
@@ -172,13 +169,10 @@ fn parse_digest(key: &str, text: Option<String>) -> Result<Option<Digest>, Strin
     let Some(text) = text else {
         return Ok(None);
     };
-    let mut bytes = [0; 32];
-    text.strip_prefix(DIGEST_PREFIX)
-        .and_then(|digits| hex::decode_to_slice(digits, &mut bytes).ok())
-        .map(|()| Some(Digest::new(bytes)))
-        .ok_or_else(|| {
-            format!("{key}: expected \"{DIGEST_PREFIX}\" and 64 hexadecimal digits, not {text:?}")
-        })
+    Digest::from_prefixed_hex(&text).map(Some).ok_or_else(|| {
+        let prefix = Digest::PREFIX;
+        format!("{key}: expected \"{prefix}\" and 64 hexadecimal digits, not {text:?}")
+    })
 }
 
 fn render_plugin(out: &mut String, id: &str, pin: &PluginPin) {
@@ -194,7 +188,7 @@ fn render_plugin(out: &mut String, id: &str, pin: &PluginPin) {
     let _ = write!(out, "\n[{table}]\n");
     for (key, digest) in [("component", component), ("grant", grant)] {
         if let Some(digest) = digest {
-            let _ = writeln!(out, "{key} = \"{DIGEST_PREFIX}{digest}\"");
+            let _ = writeln!(out, "{key} = \"{}{digest}\"", Digest::PREFIX);
         }
     }
     if let Some(about) = about {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// Prefix of a digest that names its algorithm, as in `sha256:` and 64 hexadecimal digits.
+    pub const PREFIX: &str = "sha256:";
+
     /// Creates a digest from its bytes. Nothing is hashed.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -27,6 +30,11 @@ impl Digest {
         Some(Self(bytes))
     }
 
+    /// Parses [`Self::PREFIX`] and 64 hexadecimal digits. Returns `None` for any other text.
+    pub fn from_prefixed_hex(text: &str) -> Option<Self> {
+        text.strip_prefix(Self::PREFIX).and_then(Self::from_hex)
+    }
+
     /// Returns the 32 bytes of the digest.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -42,5 +50,38 @@ impl fmt::Display for Digest {
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_64_hexadecimal_digits_are_a_digest() {
+        let digits = "0aFf".repeat(16);
+        let digest = Digest::from_hex(&digits).unwrap();
+        assert_eq!(digest.to_string(), digits.to_lowercase());
+        assert_eq!(
+            Digest::from_prefixed_hex(&format!("sha256:{digits}")),
+            Some(digest)
+        );
+        for text in [
+            String::new(),
+            "0aFf".repeat(15),
+            "0aFf".repeat(17),
+            "+a".repeat(32),
+            "é".repeat(32),
+            format!("sha256:{digits}"),
+        ] {
+            assert_eq!(Digest::from_hex(&text), None, "{text}");
+        }
+        for text in [
+            digits.clone(),
+            format!("SHA256:{digits}"),
+            format!("sha256: {digits}"),
+        ] {
+            assert_eq!(Digest::from_prefixed_hex(&text), None, "{text}");
+        }
     }
 }

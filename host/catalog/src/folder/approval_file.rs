@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock, renameat};
 use rustix::io::Errno;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
@@ -32,9 +33,6 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Maximum length of the name of an operator, in bytes.
 const MAX_NAME_BYTES: usize = 256;
-
-/// Prefix of a digest in the file.
-const DIGEST_PREFIX: &str = "sha256:";
 
 /// A version of a plugin that an operator approved in the console.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -245,11 +243,12 @@ fn parse(text: &[u8]) -> Result<Approvals, String> {
 }
 
 fn write_digest<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{DIGEST_PREFIX}{digest}"))
+    to.collect_str(&format_args!("{}{digest}", Digest::PREFIX))
 }
 
 fn read_digest<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
-    parse_digest(&String::deserialize(from)?)
+    Digest::from_prefixed_hex(&String::deserialize(from)?)
+        .ok_or_else(|| D::Error::custom(format!("expected \"{}\" and 64 digits", Digest::PREFIX)))
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field by reference")]
@@ -262,14 +261,6 @@ fn write_optional<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok
 
 fn read_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Digest>, D::Error> {
     read_digest(from).map(Some)
-}
-
-fn parse_digest<E: serde::de::Error>(text: &str) -> Result<Digest, E> {
-    let mut bytes = [0; 32];
-    text.strip_prefix(DIGEST_PREFIX)
-        .and_then(|digits| hex::decode_to_slice(digits, &mut bytes).ok())
-        .map(|()| Digest::new(bytes))
-        .ok_or_else(|| E::custom(format!("expected \"{DIGEST_PREFIX}\" and 64 digits")))
 }
 
 #[cfg(test)]

@@ -4,9 +4,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::{Digest, is_name};
 
-/// Prefix of a digest in a grant.
-pub(crate) const DIGEST_PREFIX: &str = "sha256:";
-
 /// Pattern of tool names. `*` stands for any characters, including none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern(String);
@@ -70,13 +67,11 @@ pub(crate) fn digest<'de, D: Deserializer<'de>>(
     let text = String::deserialize(deserializer)?;
     let wrong = || {
         D::Error::custom(format_args!(
-            "expected \"{DIGEST_PREFIX}\" and the 64 hexadecimal digits that `toolbay check` prints, not {text:?}"
+            "expected \"{}\" and the 64 hexadecimal digits that `toolbay check` prints, not {text:?}",
+            Digest::PREFIX
         ))
     };
-    let mut bytes = [0; 32];
-    let digits = text.strip_prefix(DIGEST_PREFIX).ok_or_else(wrong)?;
-    hex::decode_to_slice(digits, &mut bytes).map_err(|_| wrong())?;
-    Ok(Some(Digest::new(bytes)))
+    Digest::from_prefixed_hex(&text).map(Some).ok_or_else(wrong)
 }
 
 #[cfg(test)]

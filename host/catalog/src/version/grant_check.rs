@@ -10,7 +10,6 @@ use crate::rules::grant::Grant;
 
 /// Maximum number of tools that a message lists.
 const MAX_LISTED_NAMES: usize = 12;
-use crate::rules::tool_pattern::DIGEST_PREFIX;
 use crate::version::plugin::tool_name;
 
 impl Grant {
@@ -65,8 +64,9 @@ impl Grant {
         left_out: &BTreeMap<String, String>,
     ) -> Result<(), String> {
         if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
+            let prefix = Digest::PREFIX;
             return Err(format!(
-                "component: the grant is for the file with {DIGEST_PREFIX}{pinned}, and this one has {DIGEST_PREFIX}{digest}; if you \
+                "component: the grant is for the file with {prefix}{pinned}, and this one has {prefix}{digest}; if you \
                  trust it, change the grant"
             ));
         }

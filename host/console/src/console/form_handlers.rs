@@ -84,9 +84,9 @@ pub(super) async fn approve_version(
     let id = value_or_empty(&form, "id").to_owned();
     let base = match value_or_empty(&form, "base") {
         "" => Some(None),
-        base => parse_digest(base).map(Some),
+        base => Digest::from_hex(base).map(Some),
     };
-    let version = parse_digest(value_or_empty(&form, "version"));
+    let version = Digest::from_hex(value_or_empty(&form, "version"));
     let (Some(base), Some(version)) = (base, version) else {
         return Err(rejection_page(
             StatusCode::BAD_REQUEST,
@@ -127,13 +127,6 @@ pub(super) async fn approve_version(
     Ok(rendering
         .await
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
-}
-
-/// Parses 64 hexadecimal digits.
-fn parse_digest(text: &str) -> Option<Digest> {
-    let mut bytes = [0; 32];
-    hex::decode_to_slice(text, &mut bytes).ok()?;
-    Some(Digest::new(bytes))
 }
 
 /// Approves or declines a waiting call.

@@ -64,7 +64,9 @@ impl ToolTrial {
         let trial_outcome = match form.parse_arguments(&values) {
             Err(errors) => TrialOutcome::InvalidFields(errors),
             Ok(arguments) => {
-                let approved = values.get("allow").and_then(|digest| parse_digest(digest));
+                let approved = values
+                    .get("allow")
+                    .and_then(|digest| Digest::from_hex(digest));
                 let call = operations.call_tool(
                     &session.viewer,
                     tool.row.name.clone(),
@@ -93,9 +95,4 @@ impl ToolTrial {
             outcome: trial_outcome,
         }
     }
-}
-
-fn parse_digest(text: &str) -> Option<Digest> {
-    let bytes: [u8; 32] = hex::decode(text).ok()?.try_into().ok()?;
-    Some(Digest::new(bytes))
 }
