@@ -11,16 +11,13 @@ use tokio::time::timeout;
 use toolbay_model::text::clean_line;
 
 use crate::credential::RegistryCredential;
-use crate::registry_error::RegistryError;
+use crate::registry_error::{MAX_SHOWN_BYTES, RegistryError};
 
 /// Maximum output of a program, in bytes. Tokens have some kilobytes.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// What a program says if it has no credentials for a registry.
 const NOT_FOUND: &str = "credentials not found";
-
-/// Maximum length of a program's message, in bytes.
-const MAX_SHOWN_BYTES: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

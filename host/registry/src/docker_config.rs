@@ -1,7 +1,6 @@
 //! The credentials in Docker's `config.json`, which other tools for registries also use.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,9 +9,7 @@ use serde::Deserialize;
 use crate::credential::RegistryCredential;
 use crate::credential_helper::ask_helper;
 use crate::registry_error::RegistryError;
-
-/// Maximum size of the file, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+use crate::settings_file::read_settings_file;
 
 /// The key of Docker's own registry.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
@@ -102,22 +99,9 @@ impl DockerConfig {
         let failed = |why: &str| {
             RegistryError::Credentials(format!("the credentials in {}: {why}", path.display()))
         };
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(failed(&error.to_string())),
+        let Some(text) = read_settings_file(path).map_err(|why| failed(&why))? else {
+            return Ok(None);
         };
-        let mut text = String::new();
-        file.take(MAX_FILE_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(|error| failed(&error.to_string()))?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(failed("the file is larger than 1 MiB"));
-        }
         // The message of the parser can quote a secret.
         let at = |error: serde_json::Error| {
             failed(&format!(

@@ -7,14 +7,11 @@ use toolbay_model::text::clean_line;
 use toolbay_outgoing::ResponseBody;
 
 use crate::protected_repository::ProtectedRepository;
-use crate::registry_error::RegistryError;
+use crate::registry_error::{MAX_SHOWN_BYTES, RegistryError};
 use crate::transport::read_body;
 
 /// Maximum size of the body of an error, in bytes. A longer one is not read.
 pub(crate) const MAX_ERROR_BYTES: u64 = 64 << 10;
-
-/// Maximum length of the registry's own words, in bytes.
-const MAX_SHOWN_BYTES: usize = 200;
 
 #[derive(Deserialize)]
 struct ErrorDocument {

@@ -24,13 +24,14 @@ mod protected_repository;
 mod publication;
 mod registry_client;
 mod registry_error;
+mod settings_file;
 mod transport;
 mod upload;
 
 pub use self::docker_config::DockerConfig;
 pub use self::package_registries::PackageRegistries;
 pub use self::private_networks::private_networks;
-pub use self::publication::{Publication, PublishedComponent};
+pub use self::publication::{PreparedPublication, Publication, PublishedComponent};
 pub use self::registry_client::{RegistryClient, RegistryPlugin};
 pub use self::registry_error::RegistryError;
 pub use self::transport::RegistryTimeouts;

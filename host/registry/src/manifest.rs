@@ -8,13 +8,11 @@ use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
 
 use crate::media_type;
+use crate::registry_error::MAX_SHOWN_BYTES;
 
 /// Maximum size of a manifest, in bytes: what registries must accept, by the distribution
 /// specification.
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 4 << 20;
-
-/// Maximum length of a text of a manifest in a message, in bytes.
-const MAX_SHOWN_BYTES: usize = 200;
 
 /// Maximum number of items of a list in a message.
 const MAX_SHOWN_ITEMS: usize = 8;

@@ -2,21 +2,19 @@
 //! (`wasm-pkg/config.toml`).
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
 use toolbay_bundle::{OciReference, PackageName, check_url};
+use toolbay_model::text::clean_line;
 use url::Url;
 
 use crate::registry_client::RegistryClient;
-use crate::registry_error::RegistryError;
+use crate::registry_error::{MAX_SHOWN_BYTES, RegistryError};
+use crate::settings_file::read_settings_file;
 use crate::transport::{OutgoingRequest, host_of, read_body};
-
-/// Maximum size of the configuration, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Maximum size of a registry's description, in bytes.
 const MAX_DESCRIPTION_BYTES: u64 = 64 << 10;
@@ -99,22 +97,9 @@ impl PackageRegistries {
             return Ok(Self::default());
         };
         let failed = |why: &str| RegistryError::Settings(format!("{}: {why}", path.display()));
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(Self::default());
-            }
-            Err(error) => return Err(failed(&error.to_string())),
+        let Some(text) = read_settings_file(path).map_err(|why| failed(&why))? else {
+            return Ok(Self::default());
         };
-        let mut text = String::new();
-        file.take(MAX_FILE_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(|error| failed(&error.to_string()))?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(failed("the file is larger than 1 MiB"));
-        }
         // Only the message: the text around a mistake can contain a password.
         toml::from_str(&text).map_err(|why| failed(why.message()))
     }
@@ -230,7 +215,10 @@ impl RegistryClient {
         let body = read_body(response, &host, "the description", MAX_DESCRIPTION_BYTES).await?;
         serde_json::from_slice(&body).map_err(|why| RegistryError::InvalidAnswer {
             host,
-            why: format!("{DESCRIPTION_PATH}: {why}"),
+            why: format!(
+                "{DESCRIPTION_PATH}: {}",
+                clean_line(&why.to_string(), MAX_SHOWN_BYTES)
+            ),
         })
     }
 }

@@ -9,6 +9,7 @@ use toolbay_model::Digest;
 
 use crate::manifest::{ARCHIVE_DIGEST, ARCHIVE_SIZE, Descriptor, Manifest};
 use crate::media_type;
+use crate::registry_error::RegistryError;
 
 /// Time of creation in a configuration. A fixed one, so that the same plugin always has the same
 /// digest.
@@ -64,31 +65,78 @@ struct ComponentInterface<'a> {
     target: Option<&'a str>,
 }
 
+/// What is sent to a registry to publish a plugin. Each of its bytes is hashed once.
+#[derive(Debug)]
+pub struct PreparedPublication {
+    /// The artifact that the tag names.
+    pub(crate) artifact: Artifact,
+    /// The artifact with the archive, if it is not the one that the tag names.
+    pub(crate) archive: Option<Artifact>,
+}
+
 /// A manifest with the blobs that it refers to.
+#[derive(Debug)]
 pub(crate) struct Artifact {
     pub(crate) manifest: Bytes,
     pub(crate) digest: Digest,
-    pub(crate) blobs: Vec<(Digest, Bytes)>,
+    pub(crate) blobs: Vec<Blob>,
+}
+
+/// Bytes with their digest.
+#[derive(Clone, Debug)]
+pub(crate) struct Blob {
+    pub(crate) digest: Digest,
+    pub(crate) bytes: Bytes,
+}
+
+impl PreparedPublication {
+    /// Returns the digest of the manifest that the tag names.
+    pub fn digest(&self) -> Digest {
+        self.artifact.digest
+    }
 }
 
 impl Publication {
-    /// Returns the artifact that the tag names: the component, or the archive if there is no
-    /// component.
+    /// Returns what is sent to a registry: for a component, its artifact and that of the archive;
+    /// otherwise, the artifact of the archive.
     ///
     /// # Errors
     ///
-    /// There is neither.
-    pub(crate) fn artifact(&self) -> Result<Artifact, String> {
-        let Some(component) = &self.component else {
-            return self
-                .archive_artifact()
-                .ok_or_else(|| "there is nothing to publish".to_owned())?;
-        };
-        let layer = descriptor(
-            media_type::COMPONENT,
-            &component.bytes,
-            &[(TITLE, &component.file_name)],
-        );
+    /// There is neither a component nor an archive.
+    pub fn prepare(&self) -> Result<PreparedPublication, RegistryError> {
+        let archive = self
+            .archive
+            .as_ref()
+            .map(|(file_name, bytes)| (file_name, Blob::new(bytes.clone())));
+        let archive_artifact = archive
+            .as_ref()
+            .map(|(file_name, blob)| self.archive_artifact(file_name, blob))
+            .transpose();
+        let prepared = archive_artifact.and_then(|archive_artifact| {
+            let Some(component) = &self.component else {
+                let artifact =
+                    archive_artifact.ok_or_else(|| "there is nothing to publish".to_owned())?;
+                return Ok(PreparedPublication {
+                    artifact,
+                    archive: None,
+                });
+            };
+            let archive = archive.map(|(_, blob)| blob);
+            Ok(PreparedPublication {
+                artifact: self.component_artifact(component, archive)?,
+                archive: archive_artifact,
+            })
+        });
+        prepared.map_err(RegistryError::Settings)
+    }
+
+    fn component_artifact(
+        &self,
+        component: &PublishedComponent,
+        archive: Option<Blob>,
+    ) -> Result<Artifact, String> {
+        let blob = Blob::new(component.bytes.clone());
+        let layer = blob.descriptor(media_type::COMPONENT, &[(TITLE, &component.file_name)]);
         let config = ComponentConfig {
             created: CREATED,
             author: self.author.as_deref(),
@@ -106,18 +154,17 @@ impl Publication {
             }),
         };
         let config = serde_json::to_vec(&config).map_err(|why| why.to_string())?;
+        let config = Blob::new(Bytes::from(config));
         let mut annotations = self.annotations.clone();
-        let mut blobs = vec![component.bytes.clone()];
-        if let Some((_, archive)) = &self.archive {
-            let digest = digest_text(archive);
-            annotations.insert(ARCHIVE_DIGEST.to_owned(), digest);
-            annotations.insert(ARCHIVE_SIZE.to_owned(), archive.len().to_string());
-            blobs.push(archive.clone());
+        let mut blobs = vec![blob];
+        if let Some(archive) = archive {
+            annotations.insert(ARCHIVE_DIGEST.to_owned(), archive.digest_text());
+            annotations.insert(ARCHIVE_SIZE.to_owned(), archive.bytes.len().to_string());
+            blobs.push(archive);
         }
-        let config = Bytes::from(config);
         let manifest = Manifest::new(
             None,
-            descriptor(media_type::COMPONENT_CONFIG, &config, &[]),
+            config.descriptor(media_type::COMPONENT_CONFIG, &[]),
             vec![layer],
             annotations,
         );
@@ -125,55 +172,51 @@ impl Publication {
         Artifact::new(&manifest, blobs)
     }
 
-    /// Returns the artifact with only the archive, if there is one. A registry keeps a blob only as
-    /// long as a manifest has it as a layer.
-    pub(crate) fn archive_artifact(&self) -> Option<Result<Artifact, String>> {
-        let (file_name, archive) = self.archive.as_ref()?;
-        let empty = Bytes::from_static(b"{}");
+    /// Returns the artifact with only the archive. A registry keeps a blob only as long as a manifest
+    /// has it as a layer.
+    fn archive_artifact(&self, file_name: &String, archive: &Blob) -> Result<Artifact, String> {
+        let empty = Blob::new(Bytes::from_static(b"{}"));
         let manifest = Manifest::new(
             Some(media_type::ARCHIVE),
-            descriptor(media_type::EMPTY_CONFIG, &empty, &[]),
-            vec![descriptor(
-                media_type::ARCHIVE,
-                archive,
-                &[(TITLE, file_name)],
-            )],
+            empty.descriptor(media_type::EMPTY_CONFIG, &[]),
+            vec![archive.descriptor(media_type::ARCHIVE, &[(TITLE, file_name)])],
             self.annotations.clone(),
         );
-        Some(Artifact::new(&manifest, vec![archive.clone(), empty]))
+        Artifact::new(&manifest, vec![archive.clone(), empty])
     }
 }
 
 impl Artifact {
-    fn new(manifest: &Manifest, blobs: Vec<Bytes>) -> Result<Self, String> {
+    fn new(manifest: &Manifest, blobs: Vec<Blob>) -> Result<Self, String> {
         let manifest = serde_json::to_vec(manifest).map_err(|why| why.to_string())?;
+        let Blob { digest, bytes } = Blob::new(Bytes::from(manifest));
         Ok(Self {
-            digest: digest_of(&manifest),
-            manifest: Bytes::from(manifest),
-            blobs: blobs
-                .into_iter()
-                .map(|blob| (digest_of(&blob), blob))
-                .collect(),
+            manifest: bytes,
+            digest,
+            blobs,
         })
     }
 }
 
-fn descriptor(media_type: &str, bytes: &Bytes, annotations: &[(&str, &String)]) -> Descriptor {
-    let annotations = annotations.iter();
-    Descriptor {
-        media_type: media_type.to_owned(),
-        digest: digest_text(bytes),
-        size: bytes.len() as u64,
-        annotations: annotations
-            .map(|(key, value)| ((*key).to_owned(), (*value).clone()))
-            .collect(),
+impl Blob {
+    fn new(bytes: Bytes) -> Self {
+        let digest = Digest::new(Sha256::digest(&bytes).into());
+        Self { digest, bytes }
     }
-}
 
-fn digest_of(bytes: &[u8]) -> Digest {
-    Digest::new(Sha256::digest(bytes).into())
-}
+    fn digest_text(&self) -> String {
+        format!("{}{}", Digest::PREFIX, self.digest)
+    }
 
-fn digest_text(bytes: &[u8]) -> String {
-    format!("sha256:{}", digest_of(bytes))
+    fn descriptor(&self, media_type: &str, annotations: &[(&str, &String)]) -> Descriptor {
+        let annotations = annotations.iter();
+        Descriptor {
+            media_type: media_type.to_owned(),
+            digest: self.digest_text(),
+            size: self.bytes.len() as u64,
+            annotations: annotations
+                .map(|(key, value)| ((*key).to_owned(), (*value).clone()))
+                .collect(),
+        }
+    }
 }

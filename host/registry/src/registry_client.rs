@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use toolbay_bundle::{OciReference, parse_digest};
 use toolbay_model::Digest;
+use toolbay_model::text::clean_line;
 use toolbay_outgoing::{ConnectorOptions, ResponseBody};
 use url::Url;
 
@@ -20,14 +21,14 @@ use crate::error_details::{MAX_ERROR_BYTES, error_details, status_error};
 use crate::manifest::{MAX_MANIFEST_BYTES, Manifest, PluginBlob};
 use crate::media_type;
 use crate::protected_repository::{ProtectedRepository, RepositoryAccess};
-use crate::registry_error::RegistryError;
+use crate::registry_error::{MAX_SHOWN_BYTES, RegistryError};
 use crate::transport::{OutgoingRequest, RegistryTimeouts, RegistryTransport, host_of, read_body};
 
 /// The host that serves Docker's own registry.
 const DOCKER_HUB_ORIGIN: &str = "https://registry-1.docker.io/";
 
 /// The header with the digest of a manifest.
-const CONTENT_DIGEST: &str = "docker-content-digest";
+pub(crate) const CONTENT_DIGEST: &str = "docker-content-digest";
 
 /// A client of registries. It sends one request at a time, and keeps the tokens of registries until
 /// it is dropped.
@@ -56,6 +57,11 @@ impl RegistryPlugin {
     /// Returns the size of the download, in bytes.
     pub fn size(&self) -> u64 {
         self.blob.size
+    }
+
+    /// Returns the digest of the download.
+    pub fn content_digest(&self) -> Digest {
+        self.blob.digest
     }
 
     /// Returns the digest that the component has by the manifest. An archive contains the component,
@@ -179,7 +185,10 @@ impl RegistryClient {
         let manifest: Manifest =
             serde_json::from_slice(&body).map_err(|why| RegistryError::NotAPlugin {
                 what: what.clone(),
-                why: format!("has a manifest that is not valid: {why}"),
+                why: format!(
+                    "has a manifest that is not valid: {}",
+                    clean_line(&why.to_string(), MAX_SHOWN_BYTES)
+                ),
             })?;
         let blob = manifest
             .plugin_blob(&content_type)

@@ -4,6 +4,9 @@ use thiserror::Error;
 use toolbay_model::Digest;
 use toolbay_outgoing::SendError;
 
+/// Maximum length of a text of a registry or a helper in a message, in bytes.
+pub(crate) const MAX_SHOWN_BYTES: usize = 200;
+
 /// The reason why a registry did not deliver or accept something, in words for the person who named
 /// the reference. Texts of the registry are single lines of bounded length.
 #[derive(Debug, Error)]

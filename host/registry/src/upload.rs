@@ -11,8 +11,8 @@ use url::Url;
 use crate::error_details::MAX_ERROR_BYTES;
 use crate::media_type;
 use crate::protected_repository::RepositoryAccess;
-use crate::publication::{Artifact, Publication};
-use crate::registry_client::{RegistryClient, RepositoryTarget};
+use crate::publication::{Artifact, Blob, PreparedPublication};
+use crate::registry_client::{CONTENT_DIGEST, RegistryClient, RepositoryTarget};
 use crate::registry_error::RegistryError;
 use crate::transport::OutgoingRequest;
 
@@ -30,32 +30,19 @@ impl RegistryClient {
     pub async fn push_plugin(
         &self,
         reference: &OciReference,
-        publication: &Publication,
+        publication: &PreparedPublication,
     ) -> Result<Digest, RegistryError> {
         let target = RepositoryTarget::new(reference, RepositoryAccess::Write)?;
-        let artifact = publication.artifact().map_err(RegistryError::Settings)?;
+        let PreparedPublication { artifact, archive } = publication;
         let tag = reference.tag().unwrap_or_default();
-        self.push_blobs(&target, &artifact).await?;
-        if publication.component.is_some()
-            && let Some(archive) = publication.archive_artifact()
-        {
-            let archive = archive.map_err(RegistryError::Settings)?;
-            self.push_blobs(&target, &archive).await?;
+        self.push_blobs(&target, artifact).await?;
+        if let Some(archive) = archive {
+            self.push_blobs(&target, archive).await?;
             let archive_tag = format!("sha256-{}.bay", artifact.digest);
-            self.push_manifest(&target, &archive, &archive_tag).await?;
+            self.push_manifest(&target, archive, &archive_tag).await?;
         }
         // Last, so that the tag never names something incomplete.
-        self.push_manifest(&target, &artifact, tag).await?;
-        Ok(artifact.digest)
-    }
-
-    /// Returns the digest that a plugin would have.
-    ///
-    /// # Errors
-    ///
-    /// There is nothing to publish.
-    pub fn published_digest(publication: &Publication) -> Result<Digest, RegistryError> {
-        let artifact = publication.artifact().map_err(RegistryError::Settings)?;
+        self.push_manifest(&target, artifact, tag).await?;
         Ok(artifact.digest)
     }
 
@@ -83,9 +70,11 @@ impl RegistryClient {
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(None);
         }
-        let digest = response.headers().get("docker-content-digest");
-        let digest = digest.and_then(|value| value.to_str().ok());
-        Ok(Some(digest.unwrap_or("another digest").to_owned()))
+        let digest = response.headers().get(CONTENT_DIGEST);
+        let digest =
+            digest.and_then(|value| Digest::from_prefixed_hex(value.to_str().ok()?.trim()));
+        let text = digest.map(|digest| format!("{}{digest}", Digest::PREFIX));
+        Ok(Some(text.unwrap_or_else(|| "another digest".to_owned())))
     }
 
     async fn push_blobs(
@@ -93,7 +82,7 @@ impl RegistryClient {
         target: &RepositoryTarget<'_>,
         artifact: &Artifact,
     ) -> Result<(), RegistryError> {
-        for (digest, bytes) in &artifact.blobs {
+        for Blob { digest, bytes } in &artifact.blobs {
             self.push_blob(target, *digest, bytes).await?;
         }
         Ok(())

@@ -500,6 +500,24 @@ async fn what_is_not_a_plugin_is_named() {
 }
 
 #[tokio::test]
+async fn the_message_about_an_invalid_manifest_is_short() {
+    let setup = Setup::new();
+    let long = json!({"schemaVersion": "x\u{1b}[2J".repeat(100_000)});
+    setup.tag(long.to_string().as_bytes());
+    let why = setup.error().await;
+    assert!(
+        why.contains("has a manifest that is not valid"),
+        "{}",
+        why.len()
+    );
+    assert!(
+        why.len() < 1_000 && !why.contains('\u{1b}'),
+        "{}",
+        why.len()
+    );
+}
+
+#[tokio::test]
 async fn credentials_do_not_follow_a_redirect() {
     let config = r#"{"auths": {"HOST": {"auth": "YWRhOnNlY3JldA=="}}}"#;
     let setup = Setup::with_credentials(config);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use toolbay_registry::{Publication, PublishedComponent, RegistryClient};
+use toolbay_registry::{Publication, PublishedComponent};
 use toolbay_testkit::{FakeAnswer, FakeRegistry};
 
 use super::{ARCHIVE, COMPONENT, Setup, digest};
@@ -35,7 +35,7 @@ async fn a_plugin_is_published_with_one_layer_and_its_archive_beside_it() {
     let created = || vec![FakeAnswer::new("201 Created", "")];
     registry.answer("PUT /v2/acme/weather/blobs/uploads/1", created());
     registry.answer("PUT /v2/acme/weather/manifests/1", created());
-    let digest_of_manifest = RegistryClient::published_digest(&publication()).unwrap();
+    let digest_of_manifest = publication().prepare().unwrap().digest();
     let archive_path = format!("PUT /v2/acme/weather/manifests/sha256-{digest_of_manifest}.bay");
     registry.answer(&archive_path, created());
     // What the registry has already is not sent.
@@ -45,7 +45,7 @@ async fn a_plugin_is_published_with_one_layer_and_its_archive_beside_it() {
     );
     let published = setup
         .client
-        .push_plugin(&setup.reference, &publication())
+        .push_plugin(&setup.reference, &publication().prepare().unwrap())
         .await
         .unwrap();
     assert_eq!(published, digest_of_manifest);
@@ -96,7 +96,7 @@ async fn an_upload_does_not_leave_the_registry() {
             .answer("POST /v2/acme/weather/blobs/uploads/", vec![upload]);
         let refused = setup
             .client
-            .push_plugin(&setup.reference, &publication())
+            .push_plugin(&setup.reference, &publication().prepare().unwrap())
             .await;
         let why = refused.unwrap_err().to_string();
         assert!(why.contains(expected), "{location}: {why}");
@@ -108,7 +108,7 @@ async fn an_upload_does_not_leave_the_registry() {
     );
     let refused = setup
         .client
-        .push_plugin(&setup.reference, &publication())
+        .push_plugin(&setup.reference, &publication().prepare().unwrap())
         .await;
     let why = refused.unwrap_err().to_string();
     assert!(why.contains("no right to write acme/weather"), "{why}");

@@ -153,7 +153,7 @@ impl<'a> PluginDownloader<'a> {
         };
         let bytes = registries.download(&plugin, limit, &mut show).await?;
         Ok(DownloadedPlugin {
-            digest: Digest::new(Sha256::digest(&bytes).into()),
+            digest: plugin.content_digest(),
             bytes,
             component: plugin.component(),
             resolved: PluginReference::Oci(plugin.reference),
@@ -185,7 +185,12 @@ impl<'a> PluginDownloader<'a> {
     }
 }
 
-fn read_bounded(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+/// Reads a file of at most `limit` bytes.
+///
+/// # Errors
+///
+/// It is not a file, is larger, or cannot be read. The message names it.
+pub(super) fn read_bounded(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
     let shown = printable_path(path);
     let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
     if !metadata.is_file() {

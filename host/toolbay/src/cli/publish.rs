@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,13 +10,13 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
 use toolbay_bundle::{ComponentInterface, OciReference, PluginArchive};
-use toolbay_registry::{Publication, PublishedComponent, RegistryClient};
+use toolbay_registry::{Publication, PublishedComponent};
 use toolbay_sandbox::{CompileSource, Sandbox};
 
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{note, print};
 use super::pack::pack_paths;
-use super::plugin_download::PluginDownloader;
+use super::plugin_download::{PluginDownloader, read_bounded};
 use super::plugin_file::{load_plugin, printable_path};
 use super::progress::with_progress;
 use crate::config::Config;
@@ -78,7 +76,8 @@ async fn publish(options: &Publish, config: Config) -> anyhow::Result<ExitCode> 
     let downloader = PluginDownloader::new(&config);
     let archive = read_plugin(&options.path, &downloader)?;
     let publication = publication(&config, &archive).await?;
-    let digest = RegistryClient::published_digest(&publication)?;
+    let prepared = publication.prepare()?;
+    let digest = prepared.digest();
     let mut shown = format!("{reference}\n    manifest  sha256:{digest}\n");
     for path in archive.files.keys() {
         let _ = writeln!(shown, "    file      {path}");
@@ -107,7 +106,7 @@ async fn publish(options: &Publish, config: Config) -> anyhow::Result<ExitCode> 
         );
     }
     let line = format!("publishing {reference}; this can take minutes");
-    let work = registries.push_plugin(reference, &publication);
+    let work = registries.push_plugin(reference, &prepared);
     Box::pin(with_progress(
         &format!("publishing {reference}"),
         &line,
@@ -120,24 +119,14 @@ async fn publish(options: &Publish, config: Config) -> anyhow::Result<ExitCode> 
 
 /// Reads an archive, or packs a plugin as `toolbay pack` does.
 fn read_plugin(path: &Path, downloader: &PluginDownloader<'_>) -> anyhow::Result<PluginArchive> {
-    let shown = printable_path(path);
     if !path.is_file() {
         return pack_paths(&[path.to_owned()]);
     }
     let limits = downloader.limits();
-    let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
-    file.take(limits.packed.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {shown}"))?;
-    if bytes.len() as u64 > limits.packed {
-        bail!(
-            "{shown} is larger than {} bytes, so no server could add it",
-            limits.packed
-        );
-    }
+    // A larger file could be added to no server.
+    let bytes = read_bounded(path, limits.packed)?;
     if bytes.starts_with(&ARCHIVE_MAGIC) {
-        return PluginArchive::read(&bytes, limits).with_context(|| shown);
+        return PluginArchive::read(&bytes, limits).with_context(|| printable_path(path));
     }
     pack_paths(&[path.to_owned()])
 }
