@@ -1,7 +1,7 @@
 //! Logs what a changed grant allows and no longer allows, in words.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use toolbay_catalog::{PluginFileStatus, PluginReport, PublishListener, Snapshot};
 use toolbay_model::text::clean_line;
@@ -19,12 +19,19 @@ pub(crate) struct GrantLog {
 }
 
 impl PublishListener for GrantLog {
-    fn before_publish(&self, _previous: &Snapshot, next: &Snapshot) {
+    fn before_publish(&self, previous: &Snapshot, next: &Snapshot) {
         let Ok(mut applied) = self.applied.lock() else {
             return;
         };
         applied.retain(|id, _| next.plugins.contains_key(id));
         for (id, report) in &next.plugins {
+            // Most plugins stay as they are in a publication. A changed grant makes another version.
+            let state =
+                |report: &PluginReport| (report.status, report.version.as_ref().map(Arc::as_ptr));
+            let before = previous.plugins.get(id).map(state);
+            if before == Some(state(report)) && applied.contains_key(id) {
+                continue;
+            }
             let Some(lines) = applied_lines(report) else {
                 continue;
             };
