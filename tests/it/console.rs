@@ -157,18 +157,23 @@ fn clearing_the_compile_cache_does_not_affect_calls() {
         .wait_for("the compile cache was cleared viewer=\"console\" components=1");
 }
 
+/// Returns the form that calls `echo` without arguments.
+fn echo_form(schema: &str) -> [(&str, &str); 4] {
+    [
+        ("tool", "echo"),
+        ("schema", schema),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ]
+}
+
 #[test]
 fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
     let folder = folder();
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let schema = hidden_field(&site.page("/tool?name=echo"), "schema");
-    let form = [
-        ("tool", "echo"),
-        ("schema", schema.as_str()),
-        ("raw", "yes"),
-        ("json", "{}"),
-    ];
+    let form = echo_form(&schema);
     let asked = site.post("/tool", &form).text();
     assert!(
         asked.contains("Approve this call?")
@@ -205,12 +210,7 @@ fn a_viewer_approves_only_the_version_that_was_shown() {
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let schema = hidden_field(&site.page("/tool?name=echo"), "schema");
-    let form = [
-        ("tool", "echo"),
-        ("schema", schema.as_str()),
-        ("raw", "yes"),
-        ("json", "{}"),
-    ];
+    let form = echo_form(&schema);
     let ask = || hidden_field(&site.post("/tool", &form).text(), "allow");
     let allow = ask();
     assert_eq!(allow, ask());
